@@ -1,7 +1,7 @@
 # Fairlab: `make help` lists what can be asked for.
 #
 # Every target brings what it needs on a fresh machine: scripts/with-rust finds or fetches the toolchain,
-# scripts/with-peers the programs that tests compare with, scripts/with-book what builds docs/ as a book. There is no
+# scripts/with-peers the programs that tests compare with, scripts/book what builds docs/ as a book. There is no
 # rust-toolchain.toml on purpose: it would make every machine fetch one more toolchain, while any from Cargo.toml's
 # rust-version on will do.
 
@@ -49,8 +49,8 @@ deb: ## a Debian package with what `make install` installs, in target/deb
 	@scripts/deb "$$(tail -n 1 target/log/static.log)" target/deb
 
 book: ## build docs/ as a book into target/book/html, and follow each of its links
-	@$(STEP) book scripts/with-book scripts/book
-	@ls target/book/html/index.html
+	@$(STEP) book scripts/book
+	@ls target/book/html/docs/index.html
 
 python: ## build the Python package and install it into target/python, which `target/python/bin/python` imports
 	@$(STEP) python scripts/with-rust scripts/with-python dist python -c 'import fairlab; print(fairlab.__version__)'

@@ -20,6 +20,9 @@ const BINARIES: [(&str, &str); 5] = [
     ("perfdata", "perf-lost.data"),
     ("perfdata", "perf-make.data"),
 ];
+/// Folders of both versions of CTF, and a stream of theirs.
+const CTF: [&str; 2] = ["perf-6.12-v1.8", "perf-6.12-v2"];
+const CTF_STREAM: &str = "perf_stream_0";
 /// Version 6 ends in whole pages of this size.
 const PAGE_BYTES: usize = 4096;
 /// Events of a small trace.
@@ -29,7 +32,7 @@ fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let testdata = root.join("../testdata");
     let corpus = root.join("corpus");
-    for name in ["any", "ftrace_text", "pages", "perfdata", "tracedat"] {
+    for name in ["any", "ctf", "ftrace_text", "pages", "parquet", "perfdata", "tracedat"] {
         fs::create_dir_all(corpus.join(name))?;
     }
     let put = |target: &str, name: &str, bytes: &[u8]| {
@@ -40,6 +43,7 @@ fn main() -> io::Result<()> {
         let source = testdata.join(name);
         for (target, format) in [
             ("ftrace_text", OutputFormat::FtraceText),
+            ("parquet", OutputFormat::Parquet),
             ("perfdata", OutputFormat::PerfData),
             ("tracedat", OutputFormat::TraceDat),
         ] {
@@ -57,6 +61,13 @@ fn main() -> io::Result<()> {
         let mut first = First { sink: TraceDatWriter::with_options(Vec::new(), options), left: EVENTS };
         read_path(&source, &ReadOptions::default(), &mut first).map_err(io::Error::other)?;
         put("tracedat", &format!("tracedat-zstd-{index}"), &first.sink.finish()?)?;
+    }
+    for version in CTF {
+        let folder = testdata.join("ctf").join(version);
+        let description = fs::read(folder.join("metadata"))?;
+        let length = u16::try_from(description.len()).map_err(io::Error::other)?.to_le_bytes();
+        let stream = fs::read(folder.join(CTF_STREAM))?;
+        fs::write(corpus.join("ctf").join(version), [&length[..], &description, &stream].concat())?;
     }
     for (target, name) in BINARIES {
         put(target, name, &fs::read(testdata.join(name))?)?;

@@ -17,8 +17,8 @@ browser: peers
 venv: browser
 	@$(STEP) venv scripts/with-python none true
 
-book:
-	@$(STEP) book scripts/with-book scripts/book
+book: venv
+	@$(STEP) book scripts/book
 clippy:
 	@$(STEP) clippy $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 build: clippy
@@ -28,5 +28,5 @@ test: build peers
 	@$(STEP) test scripts/with-rust scripts/with-peers scripts/run-tests
 pages: build browser
 	@$(STEP) pages scripts/with-browser scripts/test-pages target/debug/fairlab
-python: pages venv
+python: build venv
 	@$(STEP) python scripts/with-rust scripts/with-python dev python -m pytest -q --durations=10 python

@@ -25,6 +25,13 @@ def needed(package: str, extra: str) -> Any:
         raise ImportError(f"this needs {package}; pip install 'fairlab[{extra}]'") from error
 
 
+def in_pandas(table: Any) -> Any:
+    """A ``pyarrow.Table`` as a ``pandas.DataFrame`` whose whole numbers are nullable: as floats they would lose digits beyond 2**53."""
+    pandas, pyarrow = needed("pandas", "pandas"), needed("pyarrow", "arrow")
+    nullable = {pyarrow.int32(): pandas.Int32Dtype(), pyarrow.int64(): pandas.Int64Dtype(), pyarrow.bool_(): pandas.BooleanDtype()}
+    return table.to_pandas(types_mapper=nullable.get)
+
+
 class Table:
     """A frame. It speaks Arrow's C interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, DuckDB and others take its memory.
 
@@ -76,9 +83,8 @@ class Table:
         return needed("polars", "polars").DataFrame(self)
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``."""
-        needed("pandas", "pandas")
-        return self.to_arrow().to_pandas()
+        """A ``pandas.DataFrame``. Whole numbers keep their 64 bits where others are missing: they are of pandas' nullable types."""
+        return in_pandas(self.to_arrow())
 
     def __repr__(self) -> str:
         """How large it is."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _native
 from ._answers import Json
-from ._table import needed
+from ._table import in_pandas, needed
 
 
 class Trace:
@@ -51,9 +51,8 @@ class Trace:
         return needed("polars", "polars").DataFrame(self)
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``."""
-        needed("pandas", "pandas")
-        return self.to_arrow().to_pandas()
+        """A ``pandas.DataFrame``. Whole numbers keep their 64 bits where others are missing: they are of pandas' nullable types."""
+        return in_pandas(self.to_arrow())
 
     def __repr__(self) -> str:
         """What it is of."""

@@ -8,6 +8,7 @@ import fairlab
 import pandas
 import polars
 import pyarrow
+import pyarrow.compute
 import pytest
 
 from conftest import TRACE
@@ -41,6 +42,17 @@ def test_a_stream_is_taken_as_often_as_somebody_wants(latency: fairlab.Latency) 
     assert first.equals(second) and column[0] == column[1]
     untaken: Any = table.__arrow_c_stream__()
     del untaken
+
+
+def test_whole_numbers_keep_their_digits_where_others_are_missing() -> None:
+    events = fairlab.read_trace(TRACE)
+    frame = events.to_pandas()
+    assert str(frame["vruntime"].dtype) == "Int64" and frame["vruntime"].isna().any()
+    exact = [value for value in pyarrow.table(events)["vruntime"].to_pylist() if value is not None]
+    assert list(frame["vruntime"].dropna()) == exact
+    large = fairlab.Table({"a": ("count", [2**53 + 1, None]), "b": ("count", [1, 2])})
+    assert large.to_pandas()["a"][0] == 2**53 + 1
+    assert pyarrow.compute.subtract(pyarrow.table(large)["b"], 2).to_pylist() == [-1, 0]
 
 
 def test_nothing_is_nothing() -> None:

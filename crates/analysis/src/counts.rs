@@ -181,9 +181,14 @@ impl RunCounts {
                 ("involuntary_switches_per_s", self.involuntary_switches as f64 / seconds),
                 ("switches_per_s", self.switches as f64 / seconds),
                 ("migrations_per_s", self.migrations as f64 / seconds),
-                ("idle_share", self.idle_ns as f64 / self.cpu_ns as f64),
-                ("unconserved_share", self.unconserved_ns as f64 / self.observed_ns as f64),
             ]);
+            // Where only some tasks' switches were recorded, nothing is known of CPUs.
+            if self.cpu_ns > 0 {
+                metrics.extend([
+                    ("idle_share", self.idle_ns as f64 / self.cpu_ns as f64),
+                    ("unconserved_share", self.unconserved_ns as f64 / self.observed_ns as f64),
+                ]);
+            }
             if let Some(throttles) = &self.throttles {
                 throttles.metrics(seconds, &mut metrics);
             }

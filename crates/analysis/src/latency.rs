@@ -1,8 +1,8 @@
 //! How long tasks waited for a CPU: the table of `perf sched latency`.
 //!
 //! A wait begins when a sleeping task is woken or a running task leaves its CPU runnable, and ends when the task is switched in.
-//! Names, counts, sums and layout are those of perf 6.12, row by row. perf 6.1 reads no `sched_waking`, and loses most waits of
-//! its own recordings.
+//! Names, counts, sums and layout are those of perf 6.12, row by row; the layout may be that of perf 7.3. perf 6.1 reads no
+//! `sched_waking`, and loses most waits of its own recordings.
 
 mod answer;
 mod sort;
@@ -16,7 +16,7 @@ use crate::tracker::{StayOnCpu, Tracker, TrackerChange, UnfinishedStay};
 use crate::{Census, MissingEvents, Needs};
 pub use answer::{LatencyAnswer, WaitedAnswer};
 pub use sort::{SortKey, UnknownSortKey};
-pub use table::{LatencyRow, LatencyTable};
+pub use table::{LatencyLayout, LatencyRow, LatencyTable, LatencyText};
 use tasks::LatencyTasks;
 
 /// How the table is to look.

@@ -169,6 +169,7 @@ impl Metrics {
                 preemption_wait: self.preemption_wait,
             }
         });
+        let tells_cpus = !self.tracker.is_of_tasks();
         let idled = self.idleness.finish((self.start, end), self.nr_cpus, &self.tracker);
         let sum = |of: fn(u64, u64) -> u64| {
             idled.cpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(of(cpu.known, cpu.idle)))
@@ -176,7 +177,7 @@ impl Metrics {
         RunCounts {
             runs: 1,
             observed_ns: end.since(self.start).0,
-            cpu_ns: sum(|known, _| known),
+            cpu_ns: if tells_cpus { sum(|known, _| known) } else { 0 },
             idle_ns: sum(|_, idle| idle),
             unconserved_ns: idled.unconserved.first().map_or(0, |machine| machine.time.0),
             switches: self.switches,

@@ -178,8 +178,8 @@ impl TraceSummary {
         let machine = self.system.cpus.map_or(0, |cpus| (cpus as usize).min(CPUS_MAX));
         let nr_cpus = machine.max(self.tracker.cpus().len());
         let QueueTimes { cpus, depths, idled } = self.queues.finish((start, end), nr_cpus, &self.tracker);
-        notices.extend(of_silent(&idled));
-        let is_everybody = self.choosing.is_everybody();
+        let tells_cpus = self.choosing.is_everybody() && !self.tracker.is_of_tasks();
+        notices.extend(of_silent(&idled).filter(|_| !self.tracker.is_of_tasks()));
         let by_name = self.named.take().map(|named| named.finish(end, &self.tracker)).unwrap_or_default();
         let tasks = waits_of_tasks(&self.tracker, self.tasks);
         let mut all = WaitSpreads::default();
@@ -191,7 +191,7 @@ impl TraceSummary {
             start,
             end,
             events: if self.choosing.is_all() { self.census.total() } else { self.choosing.hits() },
-            is_everybody,
+            tells_cpus,
             system: self.system,
             all,
             comms: waits_of_comms(&tasks),
@@ -199,14 +199,14 @@ impl TraceSummary {
             by_name,
             switches: self.switches,
             migrations: self.migrations,
-            cpus: if is_everybody { cpus } else { Vec::new() },
+            cpus: if tells_cpus { cpus } else { Vec::new() },
             nr_cpus,
-            depths: if is_everybody { depths } else { QueueDepths::default() },
-            unconserved: if is_everybody { idled.unconserved } else { Vec::new() },
+            depths: if tells_cpus { depths } else { QueueDepths::default() },
+            unconserved: if tells_cpus { idled.unconserved } else { Vec::new() },
             pairs: top.into_iter().map(pair).collect(),
             pairs_floor: self.pairs.floor(),
             censored,
-            throttling: (is_everybody && self.tracker.throttling().tells()).then(|| {
+            throttling: (self.choosing.is_everybody() && self.tracker.throttling().tells()).then(|| {
                 let (count, time) = self.tracker.throttling().totals(end);
                 let (before, time_before) = self.throttled_before;
                 let (count, time) = (count.saturating_sub(before), time.since(time_before));
@@ -222,7 +222,7 @@ impl TraceSummary {
     /// What was taken for granted, one clause each.
     fn assumptions(&self) -> Vec<String> {
         let mut clauses = Vec::new();
-        if self.options.llcs.is_empty() {
+        if self.options.llcs.is_empty() && !self.tracker.is_of_tasks() {
             clauses.push(
                 "the trace does not tell the topology: the machine is taken as one cache domain".to_string(),
             );

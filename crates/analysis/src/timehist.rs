@@ -341,7 +341,8 @@ impl<F: FnMut(&TimehistRow)> Timehist<F> {
 
     /// The idle task leaves; returns when, as far as the window goes.
     fn idle_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: WindowPart, after_hole: bool) -> Ns {
-        if !self.wants(&Label::idle()) {
+        // Of some tasks' switches it stands for whatever else ran.
+        if !self.wants(&Label::idle()) || self.tracker.is_of_tasks() {
             return event.time;
         }
         let cpu = event.cpu.index();

@@ -8,6 +8,8 @@
 //!   `sched_waking` shows that it slept on;
 //! * up to v5.17 a task that is woken while it goes to sleep leaves its CPU as `R`. It was woken, not preempted; its wait
 //!   begins at the switch;
+//! * where the switches of some tasks alone were recorded, the idle task stands for whatever else ran: what a CPU does then is
+//!   unknown, and no event of those tasks is missing;
 //! * time across a hole is unknown (`holes`). A wait across a hole is not measured. Of a stay across a hole, only the part that
 //!   events show counts. So the stays on a CPU never add up to more than the time.
 //!
@@ -23,7 +25,7 @@ mod task;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskState, Wakeup};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, SwitchScope, System, TaskState, Wakeup};
 
 use crate::clock_skew::ClockSkew;
 use crate::pid_map::PidIndex;
@@ -60,6 +62,8 @@ pub(crate) struct Tracker {
     has_wakeup: bool,
     /// Whether it accounts running tasks, as far as it has been read.
     has_runtime: bool,
+    /// Only some tasks' switches were recorded: the idle task stands for whatever else ran.
+    is_of_tasks: bool,
     /// No event is missing but where that is said: contexts tell nothing new, and it is not asked why tasks leave and move.
     is_whole: bool,
     /// Of a whole trace, the numbers of tasks that have exited, for others.
@@ -472,7 +476,13 @@ impl Tracker {
 
     /// Takes what is known of the kernel.
     pub(crate) fn system(&mut self, system: &System) {
+        self.is_of_tasks |= system.scope != SwitchScope::Cpus;
         self.throttling.system(system);
+    }
+
+    /// Whether only some tasks' switches were recorded: what CPUs do besides is unknown.
+    pub(crate) const fn is_of_tasks(&self) -> bool {
+        self.is_of_tasks
     }
 
     /// Takes where a task may run, which no event tells; gives the number of these CPUs, `None` for all.
@@ -746,7 +756,11 @@ impl Tracker {
         self.touch(cpu);
         let prev = (!switch.prev_pid.is_idle()).then(|| self.find(switch.prev_pid, switch.prev_comm));
         let next = (!switch.next_pid.is_idle()).then(|| self.find(switch.next_pid, switch.next_comm));
-        self.check_gap(cpu, prev);
+        match self.is_of_tasks && prev.is_none() {
+            true => self.loses_sight_of_others(cpu),
+            false => self.check_gap(cpu, prev),
+        }
+        let is_known = next.is_some() || !self.is_of_tasks;
         let state = self.cpu_mut(cpu);
         let now = event.time.max(state.seen_until);
         state.seen_until = now;
@@ -760,7 +774,7 @@ impl Tracker {
         state.stays += 1;
         let resched = state.resched.take();
         let how = state.words.departure(switch, event, resched.is_some());
-        (state.known, state.running, state.leaving) = (true, next, Some(switch.prev_pid));
+        (state.known, state.running, state.leaving) = (is_known, next, Some(switch.prev_pid));
         let to_background = next.is_some_and(|task| self.tasks[task as usize].is_background);
         self.cpus[cpu.index()].runs_background = to_background;
         let left = prev.map(|task| {

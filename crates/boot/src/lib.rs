@@ -330,6 +330,7 @@ impl Booted {
             groups: fairlab_recording::lines_of_groups(&lines("cgroups-start.txt")),
             members: fairlab_recording::members_of_groups(&lines("tasks-start.txt")),
             recorded: fairlab_recording::events_on(&lines("events.txt")),
+            ..System::default()
         });
         // Where stamps are bare numbers they are the emulated clock's, which ticks once a nanosecond.
         let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };

@@ -51,8 +51,8 @@ const WORKLOADS: [&[&str]; 16] = [
     &["daemons", "-g", "4", "-c", "4", "-p", "20", "periodic", "-n", "8"],
 ];
 
-/// When each run of a named workload ends.
-const DURATION: Ns = Ns(300_000_000);
+/// When each run of a named workload ends, unless something else is asked for.
+pub const NAMED_RUN: Ns = Ns(300_000_000);
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,8 @@ pub struct Extent {
     pub seeds: u64,
     /// Cases by chance under each release.
     pub cases: u64,
+    /// When each run of a named workload ends.
+    pub duration: Ns,
 }
 
 /// What came of one release.
@@ -184,7 +186,7 @@ fn tasks(releases: usize, extent: Extent) -> Vec<Task> {
                         machine: machine.to_string(),
                         workload: words.iter().map(ToString::to_string).collect(),
                         seed,
-                        duration_ns: DURATION.0,
+                        duration_ns: extent.duration.0,
                     },
                 }));
             }
@@ -214,7 +216,7 @@ mod tests {
             let found = machines::find(machine).expect("a machine");
             let online = found.topology.online();
             for words in WORKLOADS {
-                let setting = setting(machine, words, 1, DURATION).expect("a setting");
+                let setting = setting(machine, words, 1, NAMED_RUN).expect("a setting");
                 let named =
                     fairlab_lab::workloads::build(&setting.workload).expect("a workload").named_cpus();
                 assert!(named.and(online) == named, "{words:?} on {machine}");
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_release_that_is_not_there_is_refused() {
-        let extent = Extent { seeds: 1, cases: 1 };
+        let extent = Extent { seeds: 1, cases: 1, duration: NAMED_RUN };
         let place = CellWorkers::Threads(1);
         let error = survey("plan9", extent, None, place, &|_| {}, &AtomicBool::new(false));
         let error = error.expect_err("there is none");
@@ -233,7 +235,7 @@ mod tests {
 
     #[test]
     fn tasks_are_those_of_the_extent() {
-        let tasks = tasks(2, Extent { seeds: 3, cases: 5 });
+        let tasks = tasks(2, Extent { seeds: 3, cases: 5, duration: NAMED_RUN });
         let of = |release: usize, row: usize| {
             tasks.iter().filter(|task| (task.release, task.row) == (release, row)).count()
         };

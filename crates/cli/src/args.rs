@@ -503,6 +503,21 @@ pub struct LatencyArgs {
     /// Counts the wait of a task that was woken while it still ran, from its switch on, as explain does. perf counts none.
     #[arg(long)]
     pub woken_while_running: bool,
+    /// The layout of the table.
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: PerfLayout,
+}
+
+/// The layout of a table of perf's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PerfLayout {
+    /// perf 6.12 to 7.2: times in milliseconds.
+    #[default]
+    #[value(name = "perf-6")]
+    Perf6,
+    /// perf 7.3: each time with its unit.
+    #[value(name = "perf-7")]
+    Perf7,
 }
 
 /// Sort keys, the first one decides.
@@ -662,6 +677,9 @@ pub struct FidelityArgs {
     /// With --oracle: the number of random cases for each release.
     #[arg(long, value_name = "N", default_value_t = 60, requires = "oracle")]
     pub cases: u64,
+    /// With --oracle: ends each named workload after TIME of simulated time; default 300ms.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "oracle")]
+    pub duration: Option<Ns>,
     /// Keeps results of booted kernels in this folder, and boots only kernels without a result there.
     #[arg(long, value_name = "DIR", requires = "booted")]
     pub boots: Option<PathBuf>,

@@ -31,7 +31,7 @@ pub use id_hasher::IdHasher;
 pub use origin::Origin;
 pub use sink::{Counter, Filter, Sink, sink_fn};
 pub use state::TaskState;
-pub use system::{ControlGroup, GroupLimit, System};
+pub use system::{ControlGroup, GroupLimit, SwitchScope, System};
 pub use tracepoints::{
     ColumnType, FieldColumn, FieldForm, FieldSink, FieldSource, Tracepoint, TracepointField, TracepointValue,
     UntypedTracepoint,

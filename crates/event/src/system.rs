@@ -31,6 +31,35 @@ pub struct System {
     pub members: Vec<(Pid, String)>,
     /// Events that were recorded, by subsystem and name (`sched/*`), as `events.txt` lists them.
     pub recorded: Vec<String>,
+    /// Whose switches were recorded.
+    pub scope: SwitchScope,
+}
+
+/// Whose switches a trace has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SwitchScope {
+    /// Those of every task, or of every task on some CPUs.
+    #[default]
+    Cpus,
+    /// Those of some tasks alone: the idle task stands for whatever else ran.
+    Tasks,
+    /// As that, and where the tasks ran is not told: each stands on a CPU of its own.
+    TasksWithoutCpus,
+}
+
+impl SwitchScope {
+    const NAMED: [(SwitchScope, &'static str); 2] =
+        [(SwitchScope::Tasks, "tasks"), (SwitchScope::TasksWithoutCpus, "tasks without CPUs")];
+
+    /// What written traces call it; none where there is nothing to say.
+    pub fn name(self) -> Option<&'static str> {
+        SwitchScope::NAMED.into_iter().find(|(scope, _)| *scope == self).map(|(_, name)| name)
+    }
+
+    /// The scope of this name.
+    pub fn by_name(name: &str) -> Option<SwitchScope> {
+        SwitchScope::NAMED.into_iter().find(|(_, known)| *known == name).map(|(scope, _)| scope)
+    }
 }
 
 impl System {
@@ -57,6 +86,7 @@ impl System {
             groups: list(&self.groups, &other.groups),
             members: if self.members.is_empty() { &other.members } else { &self.members }.clone(),
             recorded: list(&self.recorded, &other.recorded),
+            scope: if self.scope == SwitchScope::Cpus { other.scope } else { self.scope },
         }
     }
 
@@ -140,6 +170,7 @@ mod tests {
             node: "box".to_string(),
             seed: Some(4),
             topology: vec!["cpu0: threads 0".to_string()],
+            scope: SwitchScope::Tasks,
             ..System::default()
         };
         assert_eq!(own.or(&other), System { release: "6.6".to_string(), seed: Some(3), ..other.clone() });

@@ -14,6 +14,7 @@ use fairlab_analysis::counts::RunCounts;
 use fairlab_event::{DigestSink, Pid};
 use fairlab_files::shell::line_of;
 use fairlab_live::{LiveReport, switches_of_children};
+use fairlab_sim::workload::rtapp::RtApp;
 use fairlab_trace::{ReadOptions, WriterLosses, read_path};
 use fairlab_verify::schedstat::metrics::between;
 
@@ -169,10 +170,11 @@ fn recorded(
     stop: &AtomicBool,
 ) -> Result<ObservedRun, LabError> {
     let trace = spec.trace.clone().unwrap_or_else(|| folder.0.path().join("trace.dat"));
+    let (begin, limit) = (Instant::now(), limit_of(spec));
     let options = RecordOptions {
         buffer_kb: BUFFER_KB,
         stdout: Some(folder.stdout()),
-        limit: Some(Duration::from_nanos(spec.duration.0) + GRACE),
+        limit: Some(limit),
         ..RecordOptions::new(&trace)
     };
     let recorded = record::record(&options, &command.words, stop)?;
@@ -180,7 +182,7 @@ fn recorded(
         let problem = format!("{} events were dropped for want of room", recorded.dropped);
         return Err(LabError::new(problem, "run something shorter or less busy"));
     }
-    command.check_status(recorded.code(), stop)?;
+    command.check_status(recorded.code(), begin.elapsed(), limit, stop)?;
     let pid = Pid(i32::try_from(recorded.pid).unwrap_or(0));
     let counting = TraceCounting {
         root: Some(pid),
@@ -224,7 +226,7 @@ fn counted(
         .stdout(Stdio::from(output))
         .spawn()
         .map_err(|error| failed(&format!("cannot start '{}'", command.words[0]), error))?;
-    let limit = Duration::from_nanos(spec.duration.0) + GRACE;
+    let limit = limit_of(spec);
     let status = loop {
         if let Some(status) = child.try_wait().map_err(|error| failed("cannot wait", error))? {
             break status;
@@ -234,8 +236,9 @@ fn counted(
         }
         thread::sleep(Duration::from_millis(20));
     };
-    command.check_status(status.code().unwrap_or(1), stop)?;
-    let observed_ns = begin.elapsed().as_nanos() as u64;
+    let took = begin.elapsed();
+    command.check_status(status.code().unwrap_or(1), took, limit, stop)?;
+    let observed_ns = took.as_nanos() as u64;
     let mut counts = RunCounts { runs: 1, observed_ns, ..RunCounts::default() };
     let mut metrics = Vec::new();
     if let Some(((voluntary, involuntary), (voluntary_before, involuntary_before))) =
@@ -250,6 +253,42 @@ fn counted(
     Ok(ObservedRun { metrics, counts, causes: None, digest: String::new(), losses: WriterLosses::default() })
 }
 
+/// How long a run may take.
+fn limit_of(spec: &RunSpec) -> Duration {
+    Duration::from_nanos(spec.duration.0) + GRACE
+}
+
+/// The program that wins over ours where it is installed, and our option that it has not.
+const RT_APP: &str = "rt-app";
+const WORKGEN: &str = "--workgen";
+
+/// rt-app 1.0 runs a loop of a task without phases for ever. Later programs end it, and tell their version.
+fn check_loops(program: &Path, workload: &[String]) -> Result<(), LabError> {
+    let Some(path) = workload.last() else { return Ok(()) };
+    let Ok(app) = fs::read_to_string(path).map_err(drop).and_then(|text| RtApp::parse(&text).map_err(drop))
+    else {
+        // The program says what is wrong.
+        return Ok(());
+    };
+    let [first, ..] = app.looped_without_phases() else { return Ok(()) };
+    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    match said.is_ok_and(|said| is_of_1_0(&said.stdout)) {
+        false => Ok(()),
+        true => Err(LabError::new(
+            format!(
+                "{}, rt-app 1.0, never ends the 'loop' of a task without 'phases', as '{first}' in {path} is",
+                program.display()
+            ),
+            "put the task's events into 'phases', or give 'global' a 'duration'",
+        )),
+    }
+}
+
+/// Whether what a program said to --version is what rt-app 1.0 says to any option.
+fn is_of_1_0(said: &[u8]) -> bool {
+    said.starts_with(b"usage:")
+}
+
 /// The command that carries a workload out.
 struct Invocation {
     words: Vec<String>,
@@ -261,8 +300,12 @@ impl Invocation {
     fn of(spec: &RunSpec, folder: &TemporaryFolder) -> Result<Invocation, LabError> {
         let name = spec.workload.first().map_or("", String::as_str);
         // The real program wins where it is installed: the file is its language.
-        let is_command = workloads::find(name).is_err() || name == "rt-app" && in_path(name).is_some();
-        if is_command {
+        let program =
+            in_path(name).filter(|_| name == RT_APP && !spec.workload.iter().any(|word| word == WORKGEN));
+        if let Some(program) = &program {
+            check_loops(program, &spec.workload)?;
+        }
+        if program.is_some() || workloads::find(name).is_err() {
             return Ok(Invocation { words: spec.workload.clone(), reports: false });
         }
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -278,12 +321,29 @@ impl Invocation {
         Ok(Invocation { words, reports: true })
     }
 
-    /// A run that was stopped may end as it likes.
-    fn check_status(&self, code: i32, stop: &AtomicBool) -> Result<(), LabError> {
-        if code == 0 || stop.load(Ordering::Relaxed) {
+    /// A run that was stopped may end as it likes. Others end by themselves, in the time that they have.
+    fn check_status(
+        &self,
+        code: i32,
+        took: Duration,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> Result<(), LabError> {
+        if stop.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let problem = format!("'{}' ended with status {code}", self.words.join(" "));
+        let words = self.words.join(" ");
+        let problem = match code {
+            0 => return Ok(()),
+            _ if took > limit => {
+                format!(
+                    "'{words}' was killed: it still ran after {} s, its --duration and {} s more",
+                    limit.as_secs(),
+                    GRACE.as_secs()
+                )
+            }
+            _ => format!("'{words}' ended with status {code}"),
+        };
         Err(LabError::new(problem, "run something that succeeds within its --duration"))
     }
 
@@ -323,5 +383,30 @@ impl TemporaryFolder {
 
     fn report(&self) -> PathBuf {
         self.0.path().join("report.json")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_killed_at_its_limit_is_told_from_what_fails() {
+        let command = Invocation { words: vec!["rt-app".to_string(), "x.json".to_string()], reports: false };
+        let problem = |code, took, is_stopped| {
+            let (took, limit) = (Duration::from_secs(took), Duration::from_secs(70));
+            let checked = command.check_status(code, took, limit, &AtomicBool::new(is_stopped));
+            checked.map_err(|error| error.problem)
+        };
+        let killed = "'rt-app x.json' was killed: it still ran after 70 s, its --duration and 10 s more";
+        assert_eq!(problem(137, 71, false), Err(killed.to_string()));
+        assert_eq!(problem(137, 3, false), Err("'rt-app x.json' ended with status 137".to_string()));
+        assert_eq!([problem(0, 71, false), problem(137, 71, true)], [Ok(()), Ok(())]);
+    }
+
+    #[test]
+    fn a_program_without_a_version_is_rt_app_1_0() {
+        assert!(is_of_1_0(b"usage:\nrt-app <taskset.json>\n"));
+        assert!(!is_of_1_0(b"rt-app v1.0-110-g55cb0c0 (2026-01-01)\n") && !is_of_1_0(b""));
     }
 }

@@ -21,7 +21,7 @@ const DEFAULT_DURATION: Ns = Ns::from_secs(30);
 const COMMAND_DURATION: Ns = Ns::from_secs(600);
 
 /// Time for a workload that ends by itself to do so.
-const MARGIN: Ns = Ns::from_secs(60);
+pub(crate) const MARGIN: Ns = Ns::from_secs(60);
 
 /// What a user says of runs, in words that are not checked yet.
 #[derive(Clone, Copy, Debug)]

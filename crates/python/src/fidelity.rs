@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use fairlab_change::releases::{Extent, OracleTable, survey};
+use fairlab_change::releases::{Extent, NAMED_RUN, OracleTable, survey};
 use fairlab_lab::LabError;
 use fairlab_lab::fidelity_cells::measure;
 use fairlab_lab::provenance::Origin;
@@ -53,7 +53,7 @@ pub fn oracle(
 ) -> Result<String, CallError> {
     let FidelityRequest { out, jobs, crew, progress, words } = at;
     by_crew(py, jobs, crew, progress, move |place, on_progress, stop| {
-        let extent = Extent { seeds, cases };
+        let extent = Extent { seeds, cases, duration: NAMED_RUN };
         let all = survey(&only, extent, out.as_deref(), place, on_progress, stop)?.ok_or_else(stopped)?;
         let told = provenance(words).by(Origin::Modelled).by(Origin::Driven);
         let told = all.iter().fold(told, |sum, one| sum.kernel(one.against).kernel(one.kernel));

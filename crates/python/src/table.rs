@@ -8,7 +8,7 @@ use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     ArrayRef, BooleanArray, DurationNanosecondArray, Float64Array, Int64Array, RecordBatch,
-    RecordBatchIterator, StringArray, TimestampNanosecondArray, UInt64Array,
+    RecordBatchIterator, StringArray, TimestampNanosecondArray,
 };
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use fairlab_lab::LabError;
@@ -95,7 +95,10 @@ fn array(kind: &str, values: &Bound<'_, PyAny>) -> Result<ArrayRef, CallError> {
     Ok(match kind {
         "text" => Arc::new(StringArray::from(values.extract::<Vec<Option<String>>>()?)),
         "integer" => Arc::new(Int64Array::from(numbers()?)),
-        "count" => Arc::new(UInt64Array::from(values.extract::<Vec<Option<u64>>>()?)),
+        "count" => {
+            let counts = values.extract::<Vec<Option<u64>>>()?;
+            Arc::new(counts.into_iter().map(|count| count.map(u64::cast_signed)).collect::<Int64Array>())
+        }
         "number" => Arc::new(Float64Array::from(values.extract::<Vec<Option<f64>>>()?)),
         "truth" => Arc::new(BooleanArray::from(values.extract::<Vec<Option<bool>>>()?)),
         "duration" => Arc::new(DurationNanosecondArray::from(numbers()?)),

@@ -432,6 +432,7 @@ pub fn told_in(folder: &Path) -> RecordingFacts {
             groups: lines_of_groups(&groups),
             members: members_of_groups(&read_beside(folder, "tasks-start.txt").unwrap_or_default()),
             recorded: events_on(&events),
+            ..System::default()
         },
         clock_hz: clock_hz.or(is_emulated.then_some(EMULATED_HZ)),
         workload: text("workload").or_else(|| words_of(&meta["workload"])),

@@ -8,11 +8,12 @@
 //! hz 1000
 //! machine cpu0: threads 0-1 core 0-7 package 0 node 0
 //! group /a 100 200 50000 100000 …                       a tab between two columns
+//! scope tasks                                            only some tasks' switches were recorded
 //! ```
 //!
 //! Must not know: where in a file the lines stand.
 
-use fairlab_event::System;
+use fairlab_event::{SwitchScope, System};
 
 /// More lines than these describe no machine: a kernel has at most 8192 CPUs.
 const LINES_MAX: usize = 1 << 16;
@@ -29,6 +30,7 @@ pub(crate) fn lines(system: &System) -> Vec<String> {
         ("kernel", system.kernel.clone()),
         ("seed", number(system.seed)),
         ("hz", number(system.hz)),
+        ("scope", system.scope.name().unwrap_or_default().to_string()),
     ];
     lines.extend(single.into_iter().filter(|(_, value)| !value.is_empty()));
     lines.extend(system.topology.iter().map(|line| ("machine", line.clone())));
@@ -50,6 +52,7 @@ pub(crate) fn take(system: &mut System, line: &str) -> Option<()> {
         "kernel" => system.kernel = value.to_string(),
         "seed" => system.seed = value.parse().ok(),
         "hz" => system.hz = value.parse().ok().filter(|&hz| hz > 0),
+        "scope" => system.scope = SwitchScope::by_name(value).unwrap_or_default(),
         "machine" => add(&mut system.topology),
         "group" => add(&mut system.groups),
         _ => return None,
@@ -66,6 +69,7 @@ pub(crate) fn left_out(system: &System) -> Vec<String> {
         (system.hz.is_some(), "the tick rate".to_string()),
         (cpus > 0, format!("what {cpus} CPUs share")),
         (!system.groups.is_empty(), format!("{} control groups with their quotas", system.groups.len())),
+        (system.scope.name().is_some(), "that only some tasks' switches were recorded".to_string()),
     ];
     all.into_iter().filter(|(is_lost, _)| *is_lost).map(|(_, words)| words).collect()
 }
@@ -84,6 +88,7 @@ mod tests {
             topology: ["cpu0: threads 0 core 0-1 package 0 node 0", "node0: cpus 0 distance 10"]
                 .map(str::to_string)
                 .to_vec(),
+            scope: SwitchScope::TasksWithoutCpus,
             groups: vec!["/a b\t12\t100\t50000 100000\t0\t-\tcpu\tusage_usec 0 \t0".to_string()],
             ..System::default()
         };
@@ -93,7 +98,7 @@ mod tests {
         }
         assert_eq!(back, system);
         assert!(lines(&System { release: "6.6".to_string(), cpus: Some(2), ..System::default() }).is_empty());
-        assert_eq!(left_out(&system).len(), 5);
+        assert_eq!(left_out(&system).len(), 6);
         assert!(lines(&System { kernel: "a\nb".to_string(), ..System::default() }) == ["kernel a?b"]);
     }
 

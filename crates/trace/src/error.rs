@@ -41,6 +41,7 @@ impl ImportError {
     /// What the user may do about it: the other half of the sentence.
     pub fn hint(&self) -> &'static str {
         match self {
+            ImportError::Io(error) if error.kind() == io::ErrorKind::StorageFull => "free some space there",
             ImportError::Io(_) => "check the path",
             ImportError::NoSuchInstance(_) => "leave --instance out, or give one that is there",
             ImportError::UntoldClock(_) => "or record with a clock of nanoseconds: trace-cmd record -C mono",
@@ -67,6 +68,12 @@ impl std::error::Error for ImportError {
 
 impl From<io::Error> for ImportError {
     fn from(error: io::Error) -> ImportError {
-        ImportError::Io(error)
+        match error.kind() {
+            // No fault of the system's, but a limit of ours.
+            io::ErrorKind::QuotaExceeded if error.raw_os_error().is_none() => {
+                ImportError::Unsupported(error.to_string())
+            }
+            _ => ImportError::Io(error),
+        }
     }
 }

@@ -22,6 +22,7 @@ mod printed;
 mod raw_fields;
 mod reader;
 mod record;
+mod rt_flags;
 mod sources;
 mod stamp;
 mod swar;

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,8 @@ use fairlab_event::Sink;
 
 use crate::store::Store;
 use crate::{
-    ImportError, ImportStats, Trouble, ctf, ftrace_text, moved, parquet, perf_trace, perfdata, perfetto,
-    ringbuffer, shifted_states, tracedat, unreadable,
+    ImportError, ImportStats, Trouble, chrome_json, ctf, ftrace_text, moved, parquet, perf_trace, perfdata,
+    perfetto, ringbuffer, shifted_states, tracedat, unreadable,
 };
 
 /// What the user may tell a reader about a trace.
@@ -125,6 +125,10 @@ pub fn is_trace_folder(folder: &Path) -> bool {
     ctf::folder_of(folder).is_some() || perfdata::is_folder(folder) || ringbuffer::is_raw_folder(folder)
 }
 
+/// What stands behind atrace's mark: zlib's two bytes. Without -z it is text.
+const PACKED_BY_ATRACE: &str =
+    "this is a packed trace of atrace; run atrace without -z, or unpack it with systrace";
+
 /// Formats that people have and that must be turned into another first.
 const UNSUPPORTED: &[(&[u8], &str)] = &[
     (b"SQLite format 3\0", "this is an SQLite database, no trace that can be read"),
@@ -136,7 +140,10 @@ const UNSUPPORTED: &[(&[u8], &str)] = &[
         b"eat\x07",
         "this is a trace of blktrace, of block devices; record the scheduler's events with trace-cmd or perf",
     ),
-    (b"TRACE:\n", "this is a packed trace of atrace; run atrace without -z, or unpack it with systrace"),
+    (b"TRACE:\n\x78\x01", PACKED_BY_ATRACE),
+    (b"TRACE:\n\x78\x5e", PACKED_BY_ATRACE),
+    (b"TRACE:\n\x78\x9c", PACKED_BY_ATRACE),
+    (b"TRACE:\n\x78\xda", PACKED_BY_ATRACE),
     (b"SIMPLEPERF", "this is a report of simpleperf; record the scheduler's events with perf or trace-cmd"),
     (b"\x7fELF", "this is a program, no trace"),
     (b"7z\xbc\xaf\x27\x1c", "this is a 7z archive; unpack it first"),
@@ -270,7 +277,7 @@ fn read_plain(
     if format == InputFormat::FtraceText {
         source.by_ref().take(FIRST_LINES).read_to_end(&mut first)?;
     }
-    let is_of_perf_trace = perf_trace::is_it(&first);
+    let (is_of_perf_trace, is_of_chrome) = (perf_trace::is_it(&first), chrome_json::is_it(&first));
     let source = io::Cursor::new(first).chain(source);
     let source = BufReader::with_capacity(BUFFER_BYTES, source);
     let stats = match format {
@@ -279,9 +286,25 @@ fn read_plain(
         InputFormat::Parquet => parquet::read(Store::spool(source)?, sink),
         InputFormat::Perfetto => perfetto::read(Store::spool(source)?, sink),
         InputFormat::FtraceText if is_of_perf_trace => perf_trace::read(source, sink),
+        InputFormat::FtraceText if is_of_chrome => read_chrome(source, options, sink),
         InputFormat::FtraceText => ftrace_text::read(source, options, sink),
     }?;
     Ok((stats, format))
+}
+
+/// Reads the kernel's trace in one of Chrome.
+fn read_chrome(
+    source: impl BufRead,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
+    match chrome_json::kernel_text(source)? {
+        Some(text) => ftrace_text::read(text, options, sink),
+        None => Err(ImportError::Unsupported(
+            "this is a trace of Chrome in JSON without the kernel's events (the string systemTraceEvents)"
+                .to_string(),
+        )),
+    }
 }
 
 /// Large enough that system calls do not show in a profile, small against the memory that readers may use.
@@ -429,6 +452,7 @@ mod tests {
     use fairlab_event::Counter;
 
     use super::*;
+    use crate::Severity;
 
     const LINE: &str = "ls-9 [001] d..2. 1.0: sched_wakeup: comm=ls pid=9 prio=120 target_cpu=001\n";
 
@@ -591,6 +615,26 @@ mod tests {
     }
 
     #[test]
+    fn text_behind_the_mark_of_atrace_is_read_and_so_is_text_in_a_trace_of_chrome() {
+        let header = "# tracer: nop\n#\n";
+        let of_rt =
+            ["TRACE:\n", header, "#    | / _-----=> need-resched-lazy\n", &LINE.replace("d..2.", "dNLh412")];
+        let quoted = [header, LINE].concat().replace('\n', "\\n");
+        let chrome = format!("{{\"traceEvents\":[{{\"ph\":\"X\"}}],\n\"systemTraceEvents\": \"{quoted}\"}}");
+        for (text, flags, worst) in [(of_rt.concat(), "dBh42", Some(Severity::Info)), (chrome, "d..2.", None)]
+        {
+            let mut found = Vec::new();
+            let mut keep =
+                fairlab_event::sink_fn(|event| found.push(event.context.flags.as_bytes().to_vec()));
+            let stats = read(Box::new(text.as_bytes()), &ReadOptions::default(), &mut keep);
+            drop(keep);
+            let stats = stats.expect("a trace");
+            assert_eq!((stats.events, stats.worst()), (1, worst));
+            assert_eq!(found, [flags.as_bytes()]);
+        }
+    }
+
+    #[test]
     fn other_formats_are_named() {
         let fact = |bytes: &[u8]| match import(bytes) {
             Err(ImportError::Unsupported(fact)) => fact,
@@ -606,7 +650,10 @@ mod tests {
         );
         assert_eq!(InputFormat::detect(b"PAR1").expect("a format"), InputFormat::Parquet);
         assert_eq!(InputFormat::detect(b"\n\n  a-1 [000] 1.").expect("a format"), InputFormat::FtraceText);
-        assert!(fact(b"{\"traceEvents\":[").contains("JSON") && fact(b" [\n{\"ph\":").contains("JSON"));
+        assert!(fact(b"{\"traceEvents\":[").contains("systemTraceEvents"));
+        assert!(fact(b" [\n{\"ph\":").contains("JSON"));
+        let text = InputFormat::detect(b"TRACE:\n# tracer: nop").expect("a format");
+        assert_eq!(text, InputFormat::FtraceText, "atrace without -z");
         assert_eq!(InputFormat::detect(b"PERFILE2\x68").expect("a format"), InputFormat::PerfData);
         assert_eq!(InputFormat::detect(b"\x17\x08Dtracing7\0\0").expect("a format"), InputFormat::TraceDat);
         assert_eq!(InputFormat::detect(b"anything").expect("a format"), InputFormat::FtraceText);

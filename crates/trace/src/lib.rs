@@ -7,6 +7,7 @@
 //! Must not know: how a scheduler decides, what an analysis computes.
 
 pub mod answer;
+mod chrome_json;
 mod clock;
 mod comm_word;
 mod ctf;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
-use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use fairlab_event::{Event, Sink, System};
 
@@ -111,7 +111,7 @@ impl<W: Write> Sink for ParquetWriter<W> {
 fn file_schema() -> SchemaRef {
     let time = [
         Field::new("time", DataType::Timestamp(TimeUnit::Microsecond, None), false),
-        Field::new("time_ns", DataType::UInt64, false),
+        Field::new("time_ns", DataType::Int64, false).with_metadata(table::unit("ns")),
     ];
     let rest = table::fields().into_iter().skip(1);
     Arc::new(Schema::new(time.into_iter().chain(rest).collect::<Vec<_>>()))
@@ -121,7 +121,7 @@ fn file_schema() -> SchemaRef {
 fn for_file(batch: &RecordBatch, schema: &SchemaRef) -> io::Result<RecordBatch> {
     let time = batch.column(0).as_primitive::<TimestampNanosecondType>();
     let us = time.unary::<_, TimestampMicrosecondType>(|ns| (ns.cast_unsigned() / 1000).cast_signed());
-    let ns = UInt64Array::new(time.values().inner().clone().into(), None);
+    let ns = Int64Array::new(time.values().clone(), None);
     let columns: [ArrayRef; 2] = [Arc::new(us), Arc::new(ns)];
     let columns = columns.into_iter().chain(batch.columns().iter().skip(1).cloned()).collect();
     RecordBatch::try_new(schema.clone(), columns).map_err(io::Error::other)

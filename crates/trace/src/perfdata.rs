@@ -8,7 +8,7 @@
 //! Files of either byte order are read, those written to a pipe (`perf record -o -`), compressed ones (`perf record -z`), and
 //! folders with a file per thread (`perf record --threads`).
 //!
-//! If no tracepoint was recorded, switches come from `--switch-events`. They have no priorities and no wakeups, and do not
+//! What no tracepoint tells of switches comes from `--switch-events`. These have no priorities and no wakeups, and do not
 //! say whether a sleeping task can be interrupted.
 //!
 //! COMM records become [`TaskName`](fairlab_event::EventKind::TaskName), FORK records
@@ -38,7 +38,7 @@ use std::fs::File;
 use std::io::{self, BufRead};
 use std::path::Path;
 
-use fairlab_event::Sink;
+use fairlab_event::{Sink, SwitchScope, System};
 
 use crate::relay::relay;
 use crate::store::Store;
@@ -47,6 +47,7 @@ use deliver::PerfDelivery;
 use header::Header;
 use records::{SentHead, SentItem};
 use runs::RunReader;
+use switches::SwitchRecords;
 
 /// Reads a `perf.data` that comes through a pipe or out of a decompressor.
 ///
@@ -132,8 +133,9 @@ fn read_records(
     } else {
         store
     };
+    (header.switch_records, header.scope) = SwitchRecords::of(store, &header)?;
     let described = header.own.as_ref().map(|own| own.system.clone()).unwrap_or_default();
-    let system = header.system.or(&described);
+    let system = told_of_system(&header).or(&described);
     if !system.is_unknown() {
         sink.system(&system);
     }
@@ -154,6 +156,16 @@ fn read_records(
     Ok(stats)
 }
 
+/// The kernel and the machine, as far as they have to do with what was recorded.
+fn told_of_system(header: &Header) -> System {
+    let system = System { scope: header.scope, ..header.system.clone() };
+    match header.scope {
+        // What stands for CPUs is none of the machine's.
+        SwitchScope::TasksWithoutCpus => System { cpus: None, topology: Vec::new(), ..system },
+        SwitchScope::Cpus | SwitchScope::Tasks => system,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::fixture::{COMMON, PerfDataFixture, SAMPLE_TYPE, SWITCHES, format};
@@ -161,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::Severity;
-    use fairlab_event::{Event, sink_fn};
+    use fairlab_event::{Event, EventKind, sink_fn};
 
     fn try_read(bytes: &[u8]) -> Result<(Vec<String>, ImportStats), ImportError> {
         let mut lines = Vec::new();
@@ -276,8 +288,6 @@ mod tests {
     /// As `perf record --switch-events -a` writes it.
     #[test]
     fn records_of_switches_are_switches() {
-        const OUT: u16 = 1 << 13;
-        const PREEMPT: u16 = 1 << 14;
         let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
         let made = PerfDataFixture {
             attrs: vec![(SWITCHES, SAMPLE_TYPE, vec![78])],
@@ -311,6 +321,127 @@ mod tests {
         let comes = "20 [3] swapper-0  SchedSwitch(Switch { prev_comm: \"swapper\", prev_pid: Pid(0), prev_prio: Prio(120), \
                      prev_state: R, next_comm: \"a\", next_pid: Pid(6), next_prio: Prio(120) })";
         check(&own, &[&name, &switch("S", 10, 0), comes], &[(Trouble::OwnSwitches, 2)]);
+    }
+
+    /// Time, CPU, who leaves and who comes.
+    type SeenSwitch = (u64, u32, i32, i32);
+
+    fn switches(made: &PerfDataFixture) -> (Vec<SeenSwitch>, ImportStats, SwitchScope) {
+        #[derive(Default)]
+        struct Switches(Vec<SeenSwitch>, SwitchScope);
+        impl Sink for Switches {
+            fn event(&mut self, event: &Event<'_>) {
+                if let EventKind::SchedSwitch(switch) = &event.kind {
+                    self.0.push((event.time.0, event.cpu.0, switch.prev_pid.0, switch.next_pid.0));
+                }
+            }
+
+            fn system(&mut self, system: &System) {
+                self.1 = system.scope;
+            }
+        }
+        let mut found = Switches::default();
+        let stats = read(&made.bytes()[..], &ReadOptions::default(), &mut found).expect("a perf.data");
+        (found.0, stats, found.1)
+    }
+
+    const OUT: u16 = 1 << 13;
+    const PREEMPT: u16 = 1 << 14;
+    /// `PERF_SAMPLE_CPU`.
+    const WITHOUT_CPU: u64 = SAMPLE_TYPE & !(1 << 7);
+
+    /// A record of thread `tid` that tells no CPU.
+    fn without_cpu(made: PerfDataFixture, kind: u32, misc: u16, tid: u32, time: u64) -> PerfDataFixture {
+        let body =
+            if kind == 4 { [4_u32, 4, tid, tid, 0, 0].map(u32::to_le_bytes).concat() } else { Vec::new() };
+        let [who, when] = [[4, tid].map(u32::to_le_bytes).concat(), time.to_le_bytes().to_vec()];
+        made.record(kind, misc, &[body, who, when, 77_u64.to_le_bytes().to_vec()].concat())
+    }
+
+    #[test]
+    fn threads_without_cpus_stand_on_one_of_their_own() {
+        let made = PerfDataFixture {
+            attrs: vec![(SWITCHES, WITHOUT_CPU, vec![78])],
+            formats: Vec::new(),
+            ..PerfDataFixture::default()
+        };
+        let records = [
+            (14, OUT | PREEMPT, 6, 10),
+            (14, 0, 7, 11),
+            (14, 0, 6, 12),
+            (4, 0, 7, 13),
+            (14, OUT, 7, 14),
+            (14, 0, 8, 15),
+        ];
+        let add = |made, (kind, misc, tid, time)| without_cpu(made, kind, misc, tid, time);
+        let made = records.into_iter().fold(made, add);
+        let expected = vec![(10, 0, 6, 0), (11, 1, 0, 7), (12, 0, 0, 6), (14, 1, 7, 0), (15, 1, 0, 8)];
+        for pipe in [false, true] {
+            let (found, stats, scope) = switches(&PerfDataFixture { pipe, ..made.clone() });
+            assert_eq!((found, scope), (expected.clone(), SwitchScope::TasksWithoutCpus), "pipe: {pipe}");
+            assert_eq!(stats.count(Trouble::SwitchesWithoutCpu), 5);
+        }
+        // Where other events have CPUs, threads are not put on some.
+        let beside = PerfDataFixture {
+            attrs: vec![(SWITCHES, WITHOUT_CPU, vec![78]), (2, WITHOUT_CPU, vec![79])],
+            ..PerfDataFixture::default()
+        };
+        let (found, _, scope) = switches(&without_cpu(beside, 14, OUT, 6, 10));
+        assert_eq!((found, scope), (Vec::new(), SwitchScope::Cpus));
+    }
+
+    fn sched_switch(time: u64, cpu: u32, prev: u32, next: u32) -> (u64, u32, Vec<u8>) {
+        let mut raw = [&301_u16.to_le_bytes()[..], &[0; 6], b"a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"].concat();
+        raw.extend([prev, 120].map(u32::to_le_bytes).concat());
+        raw.extend([0; 8]);
+        raw.extend(b"b\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        raw.extend([next, 120].map(u32::to_le_bytes).concat());
+        (time, cpu, raw)
+    }
+
+    /// What `-e sched:sched_switch --switch-events` of one program tells: who leaves by the tracepoint, who comes by the
+    /// record, unless the tracepoint told it.
+    #[test]
+    fn records_tell_what_tracepoints_of_some_tasks_do_not() {
+        let own = [
+            ("char prev_comm[16]", 8, 16, 0),
+            ("pid_t prev_pid", 24, 4, 1),
+            ("int prev_prio", 28, 4, 1),
+            ("long prev_state", 32, 8, 1),
+            ("char next_comm[16]", 40, 16, 0),
+            ("pid_t next_pid", 56, 4, 1),
+            ("int next_prio", 60, 4, 1),
+        ];
+        let made = PerfDataFixture {
+            attrs: vec![(2, SAMPLE_TYPE, vec![77]), (SWITCHES, SAMPLE_TYPE, vec![78])],
+            formats: vec![("sched", format("sched_switch", 301, &[&COMMON[..], &own].concat(), "\"x\""))],
+            ..PerfDataFixture::default()
+        };
+        let sample =
+            |made: PerfDataFixture, (time, cpu, raw): (u64, u32, Vec<u8>)| made.sample(time, cpu, &raw);
+        // The fixture's records are of thread 6 on CPU 3.
+        let made = sample(made, sched_switch(10, 3, 6, 9)).with_trailer(14, OUT | PREEMPT, &[], 11);
+        let made = made.with_trailer(14, 0, &[], 20);
+        let made = sample(made, sched_switch(30, 3, 6, 7)).with_trailer(14, OUT, &[], 31);
+        let made = sample(made, sched_switch(40, 3, 7, 6)).with_trailer(14, 0, &[], 41);
+        let made = made.with_trailer(14, OUT, &[], 50);
+        let told = [(10, 6, 9), (20, 0, 6), (30, 6, 7), (40, 7, 6), (50, 6, 0)];
+        let (found, stats, scope) = switches(&made);
+        assert_eq!(found, told.map(|(time, prev, next)| (time, 3, prev, next)));
+        assert_eq!((stats.count(Trouble::OwnSwitches), scope), (2, SwitchScope::Tasks));
+        // System-wide, tracepoints tell all.
+        let words = [8_u32, 9].map(u32::to_le_bytes).concat();
+        let wide = PerfDataFixture { records: Vec::new(), ..made };
+        let wide = sample(wide, sched_switch(10, 3, 6, 9)).with_trailer(15, OUT, &words, 11);
+        let (found, stats, scope) = switches(&wide);
+        assert_eq!((found, scope), (vec![(10, 3, 6, 9)], SwitchScope::Cpus));
+        assert_eq!(stats.count(Trouble::SkippedRecord), 1);
+        // Tracepoints of other events tell none.
+        let others = PerfDataFixture { attrs: wide.attrs, ..PerfDataFixture::default() };
+        let others = others.waking(5, 6, "a").with_trailer(15, OUT, &words, 11);
+        let (found, stats, scope) = switches(&others);
+        assert_eq!((found, scope), (vec![(11, 3, 6, 9)], SwitchScope::Cpus));
+        assert_eq!(stats.count(Trouble::SwitchesWithoutState), 1);
     }
 
     #[test]

@@ -10,12 +10,14 @@
 mod compact;
 mod cpu;
 mod decode;
+mod described_events;
 mod event;
 mod packet;
 mod pending_event;
 mod pieces;
 mod proto;
 mod reader;
+mod repeats;
 mod tasks;
 mod wire;
 

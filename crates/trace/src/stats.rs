@@ -55,6 +55,10 @@ pub enum Trouble {
     CpuUnknown,
     /// A switch that perf reported by a record of its own, of one program's tasks: what else its CPU did is not in the trace.
     OwnSwitches,
+    /// As that, and without the CPU that it happened on.
+    SwitchesWithoutCpu,
+    /// An event of Perfetto's, not one of the scheduler's, of a kind that is not read.
+    OtherTracepoint,
 }
 
 impl Trouble {
@@ -63,13 +67,15 @@ impl Trouble {
         match self {
             Trouble::ForeignLine
             | Trouble::SkippedRecord
-            | Trouble::RecordedTwice
+            | Trouble::OtherTracepoint
             | Trouble::ShiftedState => Severity::Info,
             Trouble::TimeWentBack
+            | Trouble::RecordedTwice
             | Trouble::ClockRateUnused
             | Trouble::CommTruncated
             | Trouble::SwitchesWithoutState
             | Trouble::OwnSwitches
+            | Trouble::SwitchesWithoutCpu
             | Trouble::NumberedState => Severity::Warning,
             Trouble::MalformedEvent
             | Trouble::LostEvents
@@ -97,12 +103,14 @@ impl Trouble {
             Trouble::UnknownEventFormat => "unknown_event_format",
             Trouble::OutOfOrder => "out_of_order",
             Trouble::RecordedTwice => "recorded_twice",
+            Trouble::OtherTracepoint => "other_tracepoint",
             Trouble::ShiftedState => "shifted_state",
             Trouble::NumberedState => "numbered_state",
             Trouble::OtherClock => "other_clock",
             Trouble::SwitchesWithoutState => "switches_without_state",
             Trouble::CpuUnknown => "cpu_unknown",
             Trouble::OwnSwitches => "own_switches",
+            Trouble::SwitchesWithoutCpu => "switches_without_cpu",
         }
     }
 
@@ -122,7 +130,10 @@ impl Trouble {
             Trouble::SkippedRecord => "records that carry no events",
             Trouble::UnknownEventFormat => "tracepoint records without a format description",
             Trouble::OutOfOrder => "records that came too late to be put in order",
-            Trouble::RecordedTwice => "records of tracepoints that another instance recorded too, taken once",
+            Trouble::RecordedTwice => {
+                "records of tracepoints that another instance or data source recorded too, taken once"
+            }
+            Trouble::OtherTracepoint => "tracepoints of kinds that are not read, left out",
             Trouble::ShiftedState => {
                 "switches of a kernel that prints states one bit too far (v4.15 to v4.19), put right"
             }
@@ -135,10 +146,15 @@ impl Trouble {
                 "switches of perf's --switch-events: a task that left without being preempted is taken to sleep, priorities are not known"
             }
             Trouble::CpuUnknown => {
-                "events left out whose CPU nothing tells: perf trace prints none, and its number shows with the first idle or bound thread"
+                "events left out whose CPU nothing tells: perf trace prints none, and its number shows with the first idle or bound thread \
+                 (of files without CPUs, threads beyond 8192 at a time)"
             }
             Trouble::OwnSwitches => {
-                "switches of one program's tasks (--switch-events without -a): what else ran on their CPUs is shown as idle"
+                "switches of one program's tasks (--switch-events without -a): what else ran on their CPUs is unknown"
+            }
+            Trouble::SwitchesWithoutCpu => {
+                "switches of one program's tasks without CPU: nothing is known of CPUs, and each thread is given one of its own; \
+                 perf record --sample-cpu tells them"
             }
         }
     }

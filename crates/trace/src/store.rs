@@ -61,11 +61,11 @@ impl Store {
         if (length as u64) < MEMORY_MAX {
             return Ok(Store::Memory(memory));
         }
-        let mut file = unnamed_file(&place_of_large_files())?;
+        let mut file = UnnamedFile::create()?;
         file.write_all(&memory)?;
         drop(memory);
         io::copy(&mut source, &mut file)?;
-        Store::file(file)
+        Store::file(file.file)
     }
 
     /// Bytes in all.
@@ -149,19 +149,50 @@ fn read_joined(stores: &[Store], buffer: &mut [u8], offset: u64) -> io::Result<u
 
 /// Bytes that are kept until it is known what goes before them: in memory when they are few, else in a temporary file
 /// without a name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Spool {
     memory: Vec<u8>,
-    file: Option<File>,
+    file: Option<UnnamedFile>,
     length: u64,
+    limit: u64,
 }
 
+impl Default for Spool {
+    /// Without a limit.
+    fn default() -> Spool {
+        Spool::limited(u64::MAX)
+    }
+}
+
+/// What is packed within a file may come to so many times the file's own bytes, and to this besides. What recorders pack
+/// comes to ten or twenty times.
+const UNPACKED_TIMES: u64 = 64;
+const UNPACKED_BESIDE: u64 = 1 << 30;
+
 impl Spool {
+    /// For what is packed within a file of `length` bytes.
+    pub(crate) fn of_packed(length: u64) -> Spool {
+        Spool::limited(length.saturating_mul(UNPACKED_TIMES).saturating_add(UNPACKED_BESIDE))
+    }
+
+    /// Keeps no more than `limit` bytes: more is an error of the kind `QuotaExceeded`.
+    pub(crate) fn limited(limit: u64) -> Spool {
+        Spool { memory: Vec::new(), file: None, length: 0, limit }
+    }
+
     /// Keeps `bytes`; returns where they begin.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
         let start = self.length;
+        if start + bytes.len() as u64 > self.limit {
+            let fact = format!(
+                "what is packed in it comes to more than {} bytes, the limit of {UNPACKED_TIMES} times its own and 1 GiB; \
+                 no recorder packs so tight: unpack it by the tool that packed it",
+                self.limit
+            );
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, fact));
+        }
         if self.file.is_none() && start + bytes.len() as u64 > MEMORY_MAX {
-            let mut file = unnamed_file(&place_of_large_files())?;
+            let mut file = UnnamedFile::create()?;
             file.write_all(&std::mem::take(&mut self.memory))?;
             self.file = Some(file);
         }
@@ -184,7 +215,7 @@ impl Spool {
             return Ok(());
         }
         match &mut self.file {
-            Some(file) => {
+            Some(UnnamedFile { file, .. }) => {
                 file.set_len(length)?;
                 file.seek(SeekFrom::Start(length))?;
             }
@@ -197,7 +228,9 @@ impl Spool {
     /// Everything that was kept, to be read at any place.
     pub(crate) fn into_store(self) -> Store {
         match self.file {
-            Some(file) => Store::File { file, length: self.length, read: BytesRead::default() },
+            Some(UnnamedFile { file, .. }) => {
+                Store::File { file, length: self.length, read: BytesRead::default() }
+            }
             None => Store::Memory(self.memory),
         }
     }
@@ -213,26 +246,78 @@ pub fn place_of_large_files() -> PathBuf {
 }
 
 /// A new file whose name is removed at once, so that nothing stays behind.
-fn unnamed_file(folder: &Path) -> io::Result<File> {
-    const ATTEMPTS: u32 = 1000;
-    let process = std::process::id();
-    for attempt in 0..ATTEMPTS {
-        let path = folder.join(format!("fairlab-spool-{process}-{attempt}"));
-        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(file) => {
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
+#[derive(Debug)]
+struct UnnamedFile {
+    file: File,
+    folder: PathBuf,
+}
+
+impl UnnamedFile {
+    /// In the place for large temporary files.
+    fn create() -> io::Result<UnnamedFile> {
+        let folder = place_of_large_files();
+        let file = UnnamedFile::create_in(&folder).map_err(|error| of_temporary_file(&folder, &error))?;
+        Ok(UnnamedFile { file, folder })
     }
-    Err(io::Error::other(format!("no free name for a temporary file in {}", folder.display())))
+
+    fn create_in(folder: &Path) -> io::Result<File> {
+        const ATTEMPTS: u32 = 1000;
+        let process = std::process::id();
+        for attempt in 0..ATTEMPTS {
+            let path = folder.join(format!("fairlab-spool-{process}-{attempt}"));
+            match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => {
+                    std::fs::remove_file(&path)?;
+                    return Ok(file);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("there is no free name"))
+    }
+}
+
+impl Write for UnnamedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| of_temporary_file(&self.folder, &error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|error| of_temporary_file(&self.folder, &error))
+    }
+}
+
+/// The error says that it is not about the trace.
+fn of_temporary_file(folder: &Path, error: &io::Error) -> io::Error {
+    let fact = format!("a temporary file in {} (TMPDIR names another folder): {error}", folder.display());
+    let kind = match error.kind() {
+        io::ErrorKind::QuotaExceeded => io::ErrorKind::StorageFull,
+        kind => kind,
+    };
+    io::Error::new(kind, fact)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_than_the_limit_is_refused_and_so_is_a_full_disk() {
+        let mut spool = Spool::limited(10);
+        assert_eq!(spool.append(b"12345678").expect("room"), 0);
+        let refused = spool.append(b"abc").expect_err("no room");
+        assert_eq!(refused.kind(), io::ErrorKind::QuotaExceeded);
+        assert_eq!((spool.append(b"ab").expect("room"), spool.length()), (8, 10));
+        let limits = [0, 1 << 20, u64::MAX].map(|length| Spool::of_packed(length).limit);
+        assert_eq!(limits, [1 << 30, (1 << 30) + (64 << 20), u64::MAX]);
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let error = UnnamedFile { file: full, folder: PathBuf::from("/full") }.write_all(b"x");
+        let error = error.expect_err("no room");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().starts_with("a temporary file in /full (TMPDIR"), "{error}");
+        assert!(UnnamedFile::create_in(Path::new("/nonexistent")).is_err());
+    }
 
     #[test]
     fn small_input_stays_in_memory_and_large_input_goes_to_disk() {

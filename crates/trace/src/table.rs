@@ -6,14 +6,15 @@
 //! | column | type | what |
 //! |---|---|---|
 //! | `time` | timestamp(ns), without zone | when, on the trace's own clock: it counts from the clock's zero (boot), shown as 1970 |
-//! | `cpu` | uint32 | the CPU that reported it |
+//! | `cpu` | int64 | the CPU that reported it |
 //! | `event` | words | the tracepoint's name |
 //! | `kind` | words | null for a tracepoint whose fields have columns; `probe`, `marker`, `lost`, `other` |
 //! | `context_comm`, `context_pid`, `context_tgid`, `context_flags` | words, int32, int32, words | the task that reported it; null where unknown |
 //!
 //! Behind them stand the fields of the tracepoints under the kernel's names ([`Column`](fairlab_event::FieldColumn)), null where an
 //! event has none: `comm`, `pid`, `prio`, `target_cpu`, `prev_comm` and so on. Durations end in `_ns`; `vruntime`, `deadline`,
-//! `vlag` and their like are ns of virtual time. Last come `lost_events`, how many events are missing, and `text`, which has as printed
+//! `vlag` and their like are ns of virtual time. Numbers have a sign,
+//! since differences do: ids are the kernel's `int`, all others have 64 bits, and wrap from 2⁶³ on. Last come `lost_events`, how many events are missing, and `text`, which has as printed
 //! what has no column of its own. Words are dictionaries of UTF-8 by int32: of a batch, not of the table.
 //!
 //! What is known of kernel and machine stands in the schema's metadata: `release`, `node`, `architecture`, `cpus`, and under `fairlab`
@@ -36,9 +37,12 @@ use fairlab_event::{Event, Sink, System};
 use crate::described;
 use crate::losses::WriterLosses;
 
-pub(crate) use columns::{EventColumns, fields};
-pub(crate) use from_batch::{EventRows, NotEvents};
+pub(crate) use columns::{EventColumns, UNIT, fields, unit};
+pub(crate) use from_batch::{EventRows, FORMER_NAMES, NotEvents};
 pub use rows::{ColumnKind, RowBuilder, TableCell};
+
+/// The columns' names and types, by version. The first had numbers without a sign, and `filename` for `exec_filename`.
+pub const SCHEMA: &str = "fairlab/events/2";
 
 /// Rows of a batch: enough for whoever computes with columns, few enough for caches and memory.
 pub const BATCH_ROWS: usize = 1 << 14;
@@ -57,6 +61,7 @@ pub(crate) fn metadata(system: &System) -> Vec<(String, String)> {
         ("architecture", system.architecture.clone()),
         ("cpus", cpus),
         ("fairlab", described::lines(system).join("\n")),
+        ("schema", SCHEMA.to_string()),
     ];
     let known = all.into_iter().filter(|(_, value)| !value.is_empty());
     known.map(|(key, value)| (key.to_string(), value)).collect()

@@ -105,6 +105,11 @@ impl Tracepoints {
         self.decoders.len()
     }
 
+    /// Whether a tracepoint of this name is known.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.decoders.iter().any(|decoder| decoder.name() == name)
+    }
+
     /// The id of `record`'s tracepoint.
     #[inline]
     pub(crate) fn id(&self, record: &[u8]) -> Option<u16> {

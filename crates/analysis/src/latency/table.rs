@@ -35,8 +35,8 @@ pub struct LatencyRow {
 
 /// The answer.
 ///
-/// Printed (`{}`) it is what `perf sched latency` 6.12 prints, line ends included. Only waits across holes have a line of their
-/// own; perf counts them as others.
+/// Printed (`{}`) it is what `perf sched latency` 6.12 prints, line ends included; [`LatencyTable::laid_out`] has other
+/// versions'. Only waits across holes have a line of their own; perf counts them as others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatencyTable {
     /// Tasks that have waited, in the order asked for; without the idle task.
@@ -115,55 +115,137 @@ pub(super) fn rows(tasks: &LatencyTasks, options: &LatencyOptions, is_all: bool)
     (rows, crossed)
 }
 
-/// The width of the first column, up to the bar.
-const TASK_WIDTH: usize = 24;
+/// Which perf's layout a table has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LatencyLayout {
+    /// That of perf 6.12 to 7.2: times in milliseconds.
+    #[default]
+    Perf6,
+    /// That of perf 7.3: each time with its unit.
+    Perf7,
+}
 
-impl fmt::Display for LatencyRow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut task = if self.merged_threads > 1 {
-            format!("  {}:({}) ", self.comm, self.merged_threads)
-        } else {
-            format!("  {}:{} ", self.comm, self.pid)
+impl LatencyLayout {
+    /// The header's columns.
+    const fn header(self) -> &'static str {
+        match self {
+            LatencyLayout::Perf6 => {
+                "  Task                  |   Runtime ms  |  Count   | Avg delay ms    | Max delay ms    \
+                 | Max delay start           | Max delay end          |"
+            }
+            LatencyLayout::Perf7 => {
+                "  Task                    |    Runtime     |  Count   |    Avg delay    |    Max delay    \
+                 |      Max delay start  |     Max delay end     |"
+            }
+        }
+    }
+
+    /// The lengths of the lines around the header, before the sum and behind it.
+    const fn rules(self) -> [usize; 3] {
+        match self {
+            LatencyLayout::Perf6 => [139, 113, 51],
+            LatencyLayout::Perf7 => [138, 138, 54],
+        }
+    }
+
+    /// The first column up to the bar. Bytes are counted, as perf does: a name in UTF-8 shifts the columns there too.
+    fn task(self, mut task: String) -> String {
+        let width = match self {
+            LatencyLayout::Perf6 => 24,
+            LatencyLayout::Perf7 => 26,
         };
-        // Bytes, as perf counts them; a name in UTF-8 shifts the columns there too.
-        while task.len() < TASK_WIDTH {
+        while task.len() < width {
             task.push(' ');
         }
-        write!(f, "{task}|{:11.3} ms |{:9} |", self.runtime.as_ms_f64(), self.count)?;
+        task
+    }
+
+    /// The column of CPU time.
+    fn runtime(self, runtime: Ns) -> String {
+        match self {
+            LatencyLayout::Perf6 => format!("{:11.3} ms", runtime.as_ms_f64()),
+            LatencyLayout::Perf7 => with_unit(runtime, 12),
+        }
+    }
+}
+
+/// A time in the unit that suits it, its number in so many places.
+fn with_unit(time: Ns, width: usize) -> String {
+    let units = [(1_000_000_000_u64, "s "), (1_000_000, "ms"), (1_000, "us")];
+    match units.into_iter().find(|(unit, _)| time.0 >= *unit) {
+        Some((unit, name)) => format!("{:width$.3} {name}", time.0 as f64 / unit as f64),
+        None => format!("{:width$} ns", time.0),
+    }
+}
+
+/// A table in a layout of perf's.
+#[derive(Clone, Copy, Debug)]
+pub struct LatencyText<'t> {
+    table: &'t LatencyTable,
+    layout: LatencyLayout,
+}
+
+impl LatencyRow {
+    fn name(&self) -> String {
+        match self.merged_threads {
+            0 | 1 => format!("  {}:{} ", self.comm, self.pid),
+            threads => format!("  {}:({threads}) ", self.comm),
+        }
+    }
+
+    fn print(&self, layout: LatencyLayout, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (task, runtime) = (layout.task(self.name()), layout.runtime(self.runtime));
+        write!(f, "{task}|{runtime} |{:9} |", self.count)?;
+        let (start, end) =
+            (LatencySeconds(self.max_start).to_string(), LatencySeconds(self.max_end).to_string());
+        if layout == LatencyLayout::Perf7 {
+            let [average, longest] = [self.avg_delay(), self.max_delay].map(|delay| with_unit(delay, 13));
+            return write!(f, "{average} |{longest} |{start:>20} s |{end:>20} s |");
+        }
         write!(
             f,
             " avg:{:8.3} ms | max:{:8.3} ms |",
             self.avg_delay().as_ms_f64(),
             self.max_delay.as_ms_f64()
         )?;
-        let (start, end) =
-            (LatencySeconds(self.max_start).to_string(), LatencySeconds(self.max_end).to_string());
         write!(f, " max start: {start:>12} s | max end: {end:>12} s")
+    }
+}
+
+impl fmt::Display for LatencyRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.print(LatencyLayout::Perf6, f)
     }
 }
 
 impl fmt::Display for LatencyTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rule = |width: usize| "-".repeat(width);
-        writeln!(f, "\n {}", rule(139))?;
-        writeln!(
-            f,
-            "  Task                  |   Runtime ms  |  Count   | Avg delay ms    | Max delay ms    \
-             | Max delay start           | Max delay end          |"
-        )?;
-        writeln!(f, " {}", rule(139))?;
-        for row in &self.rows {
-            writeln!(f, "{row}")?;
+        self.laid_out(LatencyLayout::Perf6).fmt(f)
+    }
+}
+
+impl fmt::Display for LatencyText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LatencyText { table, layout } = *self;
+        let [around, before, behind] = layout.rules().map(|width| "-".repeat(width));
+        writeln!(f, "\n {around}\n{}\n {around}", layout.header())?;
+        for row in &table.rows {
+            row.print(layout, f)?;
+            writeln!(f)?;
         }
-        writeln!(f, " {}", rule(113))?;
-        writeln!(f, "  TOTAL:                |{:11.3} ms |{:9} |", self.runtime.as_ms_f64(), self.count)?;
-        writeln!(f, " {}", rule(51))?;
-        self.print_trouble(f)?;
+        let (total, runtime) = (layout.task("  TOTAL:".to_string()), layout.runtime(table.runtime));
+        writeln!(f, " {before}\n{total}|{runtime} |{:9} |\n {behind}", table.count)?;
+        table.print_trouble(f)?;
         writeln!(f)
     }
 }
 
 impl LatencyTable {
+    /// What perf prints in that layout.
+    pub const fn laid_out(&self, layout: LatencyLayout) -> LatencyText<'_> {
+        LatencyText { table: self, layout }
+    }
+
     fn print_trouble(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |part: u64, whole: u64| part as f64 / whole as f64 * 100.0;
         if self.unordered > 0 && self.wakeups > 0 {
@@ -201,5 +283,27 @@ struct LatencySeconds(Ns);
 impl fmt::Display for LatencySeconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:06}", self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000 / 1_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As perf 7.3 prints them.
+    #[test]
+    fn each_unit_begins_where_perfs_does() {
+        for (time, printed) in [
+            (0, "            0 ns"),
+            (999, "          999 ns"),
+            (1_000, "        1.000 us"),
+            (999_999, "      999.999 us"),
+            (1_000_000, "        1.000 ms"),
+            (999_999_999, "     1000.000 ms"),
+            (1_000_000_000, "        1.000 s "),
+            (12_345_678_901_234, "    12345.679 s "),
+        ] {
+            assert_eq!(with_unit(Ns(time), 13), printed);
+        }
     }
 }

@@ -370,12 +370,12 @@ impl From<&SummaryReport> for SummaryAnswer {
             migrations: report.migrations.into(),
             idle_share: report.idle_share(),
             idle_share_of_all_cpus: report
-                .is_everybody
+                .tells_cpus
                 .then(|| report.idle_bounds())
                 .flatten()
                 .map(|(least, most)| BoundsAnswer { least, most }),
             cpus: report.cpus.iter().map(CpuAnswer::from).collect(),
-            runqueue_depth: report.is_everybody.then(|| DepthAnswer::from(&report.depths)),
+            runqueue_depth: report.tells_cpus.then(|| DepthAnswer::from(&report.depths)),
             unconserved: report.unconserved.iter().map(|part| UnconservedAnswer::of(part, report)).collect(),
             switch_pairs: report.pairs.iter().map(PairAnswer::from).collect(),
             switch_pairs_too_low_by_up_to: report.pairs_floor,

@@ -221,8 +221,8 @@ pub struct SummaryReport {
     pub end: Ns,
     /// How many events there are, of those that were chosen.
     pub events: u64,
-    /// It is of all tasks; otherwise nothing is said of the machine.
-    pub is_everybody: bool,
+    /// It is of all tasks; where some were chosen, or only some recorded, nothing is said of the machine.
+    pub tells_cpus: bool,
     /// The kernel and the machine.
     pub system: System,
     /// The waits of all tasks.

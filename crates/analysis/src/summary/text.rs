@@ -25,7 +25,7 @@ impl fmt::Display for SummaryText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report;
         let cpus = report.cpus.iter().filter(|cpu| cpu.observed.0 > 0).count();
-        let cpus = if report.is_everybody { format!(", {cpus} CPUs") } else { String::new() };
+        let cpus = if report.tells_cpus { format!(", {cpus} CPUs") } else { String::new() };
         write!(f, "{} ms{cpus}, {} events", ms(report.span().0), report.events)?;
         for (preposition, name) in [("kernel", &report.system.release), ("on", &report.system.node)] {
             if !name.is_empty() {
@@ -46,7 +46,7 @@ impl fmt::Display for SummaryText<'_> {
         self.placement(f)?;
         self.switches(f)?;
         self.migrations(f)?;
-        if report.is_everybody {
+        if report.tells_cpus {
             self.cpus(f)?;
             self.depths(f)?;
             self.unconserved(f)?;

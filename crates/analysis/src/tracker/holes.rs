@@ -268,6 +268,22 @@ impl Tracker {
         self.touch(cpu);
     }
 
+    /// A task whose switches are recorded comes on a CPU: what had come there before is none of these, and has left unseen.
+    pub(super) fn loses_sight_of_others(&mut self, cpu: Cpu) {
+        let state = self.cpu_mut(cpu);
+        if !state.known || state.running.is_none() {
+            return;
+        }
+        let vanished = state.break_stay(cpu);
+        let other = state.running.take();
+        self.vanished.extend(vanished);
+        if let Some(other) = other
+            && self.tasks[other as usize].doing == TrackedTaskPhase::Running(cpu)
+        {
+            self.becomes(other, TrackedTaskPhase::Unknown);
+        }
+    }
+
     /// Events are missing if the task that leaves was not thought to run here, or was thought to run elsewhere.
     pub(super) fn check_gap(&mut self, cpu: Cpu, prev: Option<u32>) {
         let state = self.cpu_mut(cpu);

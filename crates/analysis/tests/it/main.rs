@@ -5,6 +5,7 @@ mod clocks;
 mod conserved;
 mod explain;
 mod holes;
+mod own_switches;
 mod perf_table;
 mod perf_timehist;
 #[path = "../../src/statistics/random.rs"]

@@ -1,10 +1,10 @@
-//! The table against what perf 6.12 printed for the same recordings, and against other forms of one recording.
+//! The table against what perf 6.12 and 7.3 printed for the same recordings, and against other forms of one recording.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use fairlab_analysis::latency::{Latency, LatencyOptions, LatencyRow, LatencyTable, SortKey};
+use fairlab_analysis::latency::{Latency, LatencyLayout, LatencyOptions, LatencyRow, LatencyTable, SortKey};
 use fairlab_event::{Event, EventKind, Ns, Pid, Sink, sink_fn};
 use fairlab_trace::{ReadOptions, perfdata, read_path};
 
@@ -108,6 +108,17 @@ fn make_by_name() {
 #[test]
 fn make_by_pid() {
     check("perf-make.data", true, "perf-make.perf-6.12-latency-p.txt", None);
+}
+
+#[test]
+fn the_layout_of_perf_7_3_has_its_units() {
+    for (by_pid, file) in
+        [(false, "perf-make.perf-7.3-latency.txt"), (true, "perf-make.perf-7.3-latency-p.txt")]
+    {
+        let table = latency("perf-make.data", LatencyOptions { by_pid, ..LatencyOptions::default() });
+        let perfs = std::fs::read_to_string(testdata(file)).expect("perf's answer");
+        assert_eq!(table.laid_out(LatencyLayout::Perf7).to_string(), perfs, "{file}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use fairlab_analysis::selector::SelectedSink;
 use fairlab_event::{ShownPath, System};
 use fairlab_recording::{TraceFile, trace_of};
-use fairlab_trace::{ImportStats, WriterLosses};
+use fairlab_trace::{ImportStats, Trouble, WriterLosses};
 use serde_json::{Value, json};
 
 use super::trace;
@@ -59,7 +59,9 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     trace::warn(&args.input, &stats, &[]);
     trace::warn_of_losses(&args.output, &losses);
     let provenance = provenance::here().of_trace(&system.borrow());
+    let left_out = stats.count(Trouble::OtherTracepoint);
     let loss = match losses.events() {
+        0 if left_out > 0 => format!("complete but for {left_out} {}", Trouble::OtherTracepoint.describe()),
         0 => "complete".to_string(),
         altered => format!("{altered} of them lack something that this format cannot hold"),
     };

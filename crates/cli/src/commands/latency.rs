@@ -1,12 +1,12 @@
 //! `fairlab latency`: how long the tasks of a recorded trace waited.
 
-use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyOptions};
+use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyLayout, LatencyOptions};
 use fairlab_event::ShownPath;
 use fairlab_trace::Trouble;
 use serde_json::json;
 
 use super::trace;
-use crate::args::{LatencyArgs, PageStyle};
+use crate::args::{LatencyArgs, PageStyle, PerfLayout};
 use crate::error::CliError;
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
@@ -30,6 +30,10 @@ pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     trace::warn(&args.trace.file, &stats, &table.notices);
     let answer = || json!(trace::answer(LatencyAnswer::from(&table), &stats, &table.notices));
     let title = format!("Waits of {}", ShownPath(&args.trace.file));
-    let text = || table.to_string();
+    let layout = match args.layout {
+        PerfLayout::Perf6 => LatencyLayout::Perf6,
+        PerfLayout::Perf7 => LatencyLayout::Perf7,
+    };
+    let text = || table.laid_out(layout).to_string();
     exports.answer(&title, (&provenance, &answer), (args.trace.format, PageStyle::Fairlab), [&text; 2])
 }

@@ -195,14 +195,10 @@ impl<'t> TracepointType<'t> for Comm {
 pub enum ColumnType {
     /// UTF-8.
     Text,
-    /// 32 bits with sign.
+    /// 32 bits with sign: the kernel's `int`.
     I32,
-    /// 32 bits without sign.
-    U32,
-    /// 64 bits with sign.
+    /// 64 bits with sign, so that the difference of two may be negative; from 2⁶³ on they wrap to negative ones.
     I64,
-    /// 64 bits without sign.
-    U64,
     /// True or false.
     Bool,
 }
@@ -238,9 +234,9 @@ columns! {
     Pid "pid" I32,
     Tgid "tgid" I32,
     Prio "prio" I32,
-    TargetCpu "target_cpu" U32,
-    OrigCpu "orig_cpu" U32,
-    DestCpu "dest_cpu" U32,
+    TargetCpu "target_cpu" I64,
+    OrigCpu "orig_cpu" I64,
+    DestCpu "dest_cpu" I64,
     PrevComm "prev_comm" Text,
     PrevPid "prev_pid" I32,
     PrevPrio "prev_prio" I32,
@@ -252,15 +248,15 @@ columns! {
     ChildComm "child_comm" Text,
     ChildPid "child_pid" I32,
     OldPid "old_pid" I32,
-    Filename "filename" Text,
+    Filename "exec_filename" Text,
     GroupDead "group_dead" Bool,
-    Delay "delay_ns" U64,
-    Runtime "runtime_ns" U64,
-    Vruntime "vruntime" U64,
-    Deadline "deadline" U64,
+    Delay "delay_ns" I64,
+    Runtime "runtime_ns" I64,
+    Vruntime "vruntime" I64,
+    Deadline "deadline" I64,
     Vlag "vlag" I64,
-    AvgVruntime "avg_vruntime" U64,
-    MinVruntime "min_vruntime" U64,
-    QueueCpu "queue_cpu" U32,
-    NrRunning "nr_running" U32,
+    AvgVruntime "avg_vruntime" I64,
+    MinVruntime "min_vruntime" I64,
+    QueueCpu "queue_cpu" I64,
+    NrRunning "nr_running" I64,
 }

@@ -171,7 +171,7 @@ fn links_lead_somewhere() {
     assert_none("a relative link in a document leads to a file", &violations);
 }
 
-/// The anchors of a page's headings, as GitHub and mdBook make them: small letters, digits, dashes for blanks.
+/// The anchors of a page's headings, as GitHub and the book have them: small letters, digits, dashes for blanks.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut inside = false;
@@ -210,28 +210,6 @@ fn links_into_pages_lead_to_a_heading() {
         }
     }
     assert_none("a link with # leads to a heading of that page", &violations);
-}
-
-#[test]
-fn the_book_has_every_page_once() {
-    let summary = "docs/SUMMARY.md";
-    let listed: Vec<String> = Markdown::read(&text(summary))
-        .links
-        .into_iter()
-        .map(|(_, link)| resolve(summary, &link).unwrap_or(link))
-        .collect();
-    let pages: BTreeSet<String> = files(FileScope::Present)
-        .into_iter()
-        .filter(|path| path.starts_with("docs/") && path.ends_with(".md") && path != summary)
-        .collect();
-    let missing =
-        pages.iter().filter(|page| !listed.contains(page)).map(|page| format!("{page} is not listed"));
-    let twice = listed.iter().enumerate().filter(|(at, page)| listed[..*at].contains(page));
-    let strange =
-        listed.iter().filter(|page| !pages.contains(*page)).map(|page| format!("{page} is no page"));
-    let violations: Vec<String> =
-        missing.chain(twice.map(|(_, page)| format!("{page} is listed twice"))).chain(strange).collect();
-    assert_none("docs/SUMMARY.md lists every page of docs/ once", &violations);
 }
 
 #[test]
@@ -292,4 +270,23 @@ fn relative_links_resolve() {
     assert_eq!(resolve("docs/a.md", "b/./c.md").as_deref(), Some("docs/b/c.md"));
     assert_eq!(resolve("README.md", "/docs").as_deref(), Some("docs"));
     assert_eq!(resolve("README.md", "../elsewhere"), None);
+}
+
+/// The page of what tools write names a test in the last cell of each row.
+#[test]
+fn each_behaviour_of_a_tool_has_its_test() {
+    let page = text("docs/what-tools-write.md");
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| seen with"));
+    let name = |row: &str| {
+        row.trim_end_matches('|').rsplit('|').next().map(|cell| cell.trim().trim_matches('`').to_string())
+    };
+    let names = rows.map(|row| name(row).unwrap_or_default()).collect::<BTreeSet<_>>();
+    assert!(names.len() > 15, "{names:?}");
+    let is_code = |path: &String| path.ends_with(".rs") || path.ends_with(".py");
+    let code =
+        files(FileScope::Tracked).into_iter().filter(is_code).map(|path| text(&path)).collect::<String>();
+    let is_there =
+        |name: &String| code.contains(&format!("fn {name}()")) || code.contains(&format!("def {name}()"));
+    let missing = names.into_iter().filter(|name| !is_there(name)).collect::<Vec<_>>();
+    assert_none("docs/what-tools-write.md names tests that are there", &missing);
 }

@@ -24,7 +24,7 @@ const PAGES: [&str; 28] = [
     "docs/glossary.md",
     "docs/guide.md",
     "docs/install.md",
-    "docs/introduction.md",
+    "docs/index.md",
     "docs/kernels.md",
     "docs/live.md",
     "docs/machines.md",

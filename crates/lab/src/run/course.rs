@@ -22,7 +22,7 @@ use super::{RunResult, RunSpec};
 use crate::counters::Reading;
 use crate::initial_lists::InitialLists;
 use crate::names::places_of;
-use crate::setting::duration;
+use crate::setting::{MARGIN, duration};
 use crate::warm_up::WorkPace;
 use crate::{LabError, workloads};
 
@@ -126,6 +126,7 @@ fn go<C: SchedulerCore>(
     while engine.now() == until {
         course.look(engine, number, &mut sinks);
         if course.is_over(until) {
+            course.check_end(engine, number, spec)?;
             break;
         }
         if stop.load(Ordering::Relaxed) {
@@ -159,7 +160,7 @@ fn system_of(spec: &RunSpec, beginning: &InitialLists) -> System {
         topology: fairlab_recording::lines_of(&spec.machine.topology),
         groups: fairlab_recording::lines_of_groups(&beginning.cgroups),
         members: fairlab_recording::members_of_groups(&beginning.tasks),
-        recorded: Vec::new(),
+        ..System::default()
     }
 }
 
@@ -266,6 +267,31 @@ impl RunCourse {
             Some(measured) => now >= measured.settled + self.duration,
             None => now.since(self.begin) > PATIENCE + self.duration,
         }
+    }
+
+    /// Refuses a workload that still runs long after its own end: what it did a second would count time without work.
+    fn check_end<C: SchedulerCore>(
+        &self,
+        engine: &mut Engine<C>,
+        number: usize,
+        spec: &RunSpec,
+    ) -> Result<(), LabError> {
+        let now = engine.now();
+        let Some((measured, runtime)) = self.measured.as_ref().zip(engine.workload(number).runtime()) else {
+            return Ok(());
+        };
+        let beyond = now.since(measured.settled + runtime);
+        if beyond == Ns::ZERO || beyond < runtime.min(MARGIN) {
+            return Ok(());
+        }
+        let (kernel, seed) = (spec.kernel.name(), spec.seed);
+        let [runtime, beyond] = [runtime, beyond].map(Ns::as_secs_f64);
+        Err(LabError::new(
+            format!(
+                "the workload has not ended on {kernel} with seed {seed}: it runs for {runtime} s, and still ran {beyond} s later"
+            ),
+            "correct the workload; a --duration that is no longer than it runs measures a part",
+        ))
     }
 
     /// Looks at the workload: measuring begins as soon as it has settled.

@@ -37,7 +37,7 @@ pub(super) fn write(plan: &SweepPlan, folder: &Path) -> Result<(), LabError> {
     })?;
     let columns = columns(plan, &metrics);
     let output = BufWriter::new(OutputFile::create(&folder.join(TABLE)).map_err(failed)?);
-    let mut table = TableWriter::new(output, "cells", &columns).map_err(failed)?;
+    let mut table = TableWriter::new(output, "cells", &without_dots(&columns)).map_err(failed)?;
     let mut merged = MergedCounts::default();
     cells.feed(&mut |cell| {
         table.add(&row(&columns, &cell)).map_err(failed)?;
@@ -67,6 +67,11 @@ fn columns(plan: &SweepPlan, metrics: &BTreeSet<String>) -> Vec<(String, ColumnK
     fixed.into_iter().chain(counts).chain(options).chain(metrics).collect()
 }
 
+/// The names as they stand in the file: a dot in one is a path to Spark.
+fn without_dots(columns: &[(String, ColumnKind)]) -> Vec<(String, ColumnKind)> {
+    columns.iter().map(|(name, kind)| (name.replace('.', "_"), *kind)).collect()
+}
+
 fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<TableCell<'c>> {
     let value = |(name, kind): &(String, ColumnKind)| {
         let value = match (kind, name.strip_prefix("option_")) {
@@ -82,4 +87,16 @@ fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<TableCell<'
         cell.unwrap_or(TableCell::Empty)
     };
     columns.iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_in_names_of_metrics_are_no_paths() {
+        let column = |name: &str| (name.to_string(), ColumnKind::Number);
+        let named = without_dots(&[column("wakeup_latency_ns_p99.5"), column("throughput")]);
+        assert_eq!(named, [column("wakeup_latency_ns_p99_5"), column("throughput")]);
+    }
 }

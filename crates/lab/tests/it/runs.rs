@@ -54,6 +54,37 @@ fn pinned_tasks_beside_idle_cpus_leave_no_work_undone() {
     std::fs::remove_file(file).expect("removed");
 }
 
+/// A thread that sleeps on for ever so long keeps a run from ending: what it did a second is no number then.
+#[test]
+fn a_run_that_does_not_end_in_its_time_is_an_error() {
+    let file = temporary("endless.json");
+    let text = r#"{ "tasks": { "t": { "run": 1000, "sleep": 500000000 } }, "global": { "duration": 1 } }"#;
+    std::fs::write(&file, text).expect("written");
+    let rtapp = format!("rt-app {}", file.display());
+    let ended = |workload: &str, duration: Ns| {
+        let experiment = experiment(&["v6.6"], "vm4", workload, 1, duration);
+        run(&experiment.specs()[0], &AtomicBool::new(false)).map(|result| result.is_some())
+    };
+    let beyond = |seconds: u64, wanted: &str| {
+        let error = ended(&rtapp, Ns::from_secs(seconds)).expect_err("it has not ended").to_string();
+        let told = format!(
+            "the workload has not ended on v6.6 with seed 1: it runs for 1 s, and still ran {wanted} s later; "
+        );
+        assert!(error.starts_with(&told) && !error.contains('\n'), "{error}");
+    };
+    beyond(61, "60");
+    beyond(5, "4");
+    // A part of it is one.
+    for duration in [Ns::from_ms(500), Ns::from_secs(1)] {
+        assert!(ended(&rtapp, duration).expect("a part"), "{duration}");
+    }
+    // What never ends by itself, and what ends in its time.
+    for (workload, duration) in [("hackbench -g 1 -l 1000000000", 100), ("periodic -n 2 -r 1", 3000)] {
+        assert!(ended(workload, Ns::from_ms(duration)).expect(workload), "{workload}");
+    }
+    std::fs::remove_file(file).expect("removed");
+}
+
 #[test]
 fn digests_do_not_depend_on_threads_or_on_the_time_of_day() {
     let experiment =

@@ -15,7 +15,7 @@ use super::periodic::Periodic;
 use super::pipe::PipeBench;
 use super::random::RandomWorkload;
 use super::replay::{Replay, Script};
-use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
+use super::rtapp::RtApp;
 use super::schbench::Schbench;
 use super::schbench2::{Schbench2, Schbench2Options};
 use super::sessions::{Sessions, USAGE as SESSIONS_USAGE};
@@ -26,7 +26,7 @@ use super::tbench::Tbench;
 use super::uperf::Uperf;
 use super::vhost::Vhost;
 use super::{
-    Workload, daemons, hackbench, jobs, periodic, pipe, random, replay, schbench, schbench2, spinners,
+    Workload, daemons, hackbench, jobs, periodic, pipe, random, replay, rtapp, schbench, schbench2, spinners,
     stream, tbench, uperf, vhost,
 };
 
@@ -157,9 +157,9 @@ pub const WORKLOADS: &[WorkloadKind] = &[
     WorkloadKind {
         name: "rt-app",
         about: "threads that run, sleep and wait for each other as a JSON file says",
-        line: &RT_APP_USAGE,
+        line: &rtapp::PROGRAM,
         headline: Some(WAKEUPS),
-        build: |args, files| Ok(Box::new(rt_app(args, files)?)),
+        build: |args, files| Ok(Box::new(RtApp::from_args(args, files)?)),
     },
     WorkloadKind {
         name: "tasks",
@@ -245,11 +245,6 @@ fn one_file<'a>(args: &'a [String], usage: &str) -> Result<&'a str, String> {
         [path] => Ok(path),
         _ => Err(format!("one file is needed, and {} are given", args.len())),
     }
-}
-
-fn rt_app(args: &[String], files: &dyn WorkloadFiles) -> Result<RtApp, String> {
-    let path = one_file(args, RT_APP_USAGE)?;
-    RtApp::parse(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
 }
 
 fn tasks(args: &[String], files: &dyn WorkloadFiles) -> Result<TasksWorkload, String> {

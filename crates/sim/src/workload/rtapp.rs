@@ -23,21 +23,25 @@ use std::collections::VecDeque;
 use fairlab_event::Ns;
 use fairlab_kernel::CpuMask;
 
+use self::json::RepeatedNames;
 use self::plan::{RtAppPlan, RtAppStep, ThreadAttributes};
 use self::resources::RtAppResources;
 use self::thread::{Loop, RtAppStage, RtAppThread};
+use crate::workload::arguments::program;
+use crate::workload::catalogue::WorkloadFiles;
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: rt-app FILE.json
-  FILE.json   tasks, their phases and events, as rt-app reads them (comments and repeated names are allowed, as
-              for its script workgen)
+program! {
+    PROGRAM: RepeatedNames, Some, "usage: rt-app [--workgen] FILE.json
+  FILE.json   tasks, their phases and events, as rt-app reads them (comments and single quotes are allowed; of
+              a name that comes again the last value holds)
 events: run runtime sleep timer lock unlock wait signal broad sync suspend resume barrier sem_post sem_wait yield fork,
-        and as plain computation mem memrun iorun
-";
+        and as plain computation mem memrun iorun";
+    "--workgen" "of events, phases and tasks of one name all count, as if its script workgen had numbered them"
+        |told, _| { *told = RepeatedNames::Each; Ok(()) };
+}
 
 /// The main thread's name.
 const COMM: &str = "rt-app";
@@ -71,12 +75,29 @@ pub struct RtApp {
 const FREE_STEPS_MAX: u32 = 1_000_000;
 
 impl RtApp {
+    /// The program of a command line's arguments (without its name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong and where; for `--help` the usage text.
+    pub fn from_args(args: &[String], files: &dyn WorkloadFiles) -> Result<RtApp, String> {
+        let mut names = RepeatedNames::default();
+        let operands = PROGRAM.read(args, &mut names)?;
+        let [path] = operands.as_slice() else {
+            return Err(format!("one file is needed, and {} are given", operands.len()));
+        };
+        RtApp::parse_as(&files.text(path)?, names).map_err(|problem| format!("{path}: {problem}"))
+    }
+
     /// An rt-app file's text.
     ///
     /// # Errors
     /// One line that says what is wrong and where.
     pub fn parse(text: &str) -> Result<RtApp, String> {
-        let plan = file::parse(text)?;
+        RtApp::parse_as(text, RepeatedNames::Last)
+    }
+
+    fn parse_as(text: &str, names: RepeatedNames) -> Result<RtApp, String> {
+        let plan = file::parse(text, names)?;
         let instances =
             |(number, task): (usize, &plan::RtAppTask)| (0..task.instances).map(move |one| (number, one));
         let mut to_create = plan.tasks.iter().enumerate().flat_map(instances).collect::<Vec<_>>();
@@ -100,6 +121,11 @@ impl RtApp {
     /// What the file asks for and the model leaves out, one line each.
     pub fn left_out(&self) -> &[String] {
         &self.plan.left_out
+    }
+
+    /// Tasks that end by a `loop` without `phases`, and by nothing else: rt-app 1.0 never ends these.
+    pub fn looped_without_phases(&self) -> &[String] {
+        if self.plan.duration.is_some() { &[] } else { &self.plan.looped_without_phases }
     }
 
     /// The main thread creates the others, starts them together, and waits for their end.
@@ -149,6 +175,10 @@ impl RtApp {
         let index = id.index() - 1;
         let Some(start) = self.start else { return Action::Wait };
         let counts = self.settling.is_over(now);
+        // Those that have been taken off a list are woken even at the end: nobody else will.
+        if let Some(next) = self.to_wake[id.index()].pop_back() {
+            return Action::Wake(next);
+        }
         if self.stopped || self.problem.is_some() {
             return self.end(index);
         }
@@ -210,6 +240,33 @@ impl RtApp {
             "rt-app: {name} took {FREE_STEPS_MAX} steps at one instant: its loop costs no time; let it run, sleep or wait"
         ));
         self.end(index)
+    }
+
+    /// Who sleeps from now on until somebody wakes it, and who no longer does.
+    fn note(&mut self, id: ThreadId, action: &Action) {
+        let mut says = |id: ThreadId, sleeps| {
+            let thread = id.index().checked_sub(1).and_then(|index| self.threads.get_mut(index));
+            if let Some(thread) = thread {
+                thread.sleeps = sleeps;
+            }
+        };
+        says(id, matches!(action, Action::Wait));
+        if let Action::Wake(whom) = *action {
+            says(whom, false);
+        }
+    }
+
+    /// A thread that sleeps though all were told to stop, and that nobody is about to wake.
+    fn left_behind(&self) -> Option<&RtAppThread> {
+        let is_told = self.stopped && self.to_wake[0].is_empty();
+        let is_left = |(index, thread): &(usize, &RtAppThread)| {
+            let id = ThreadId(*index as u32 + 1);
+            let mut others = self.threads.iter().zip(&self.to_wake[1..]);
+            thread.sleeps
+                && !others.any(|(other, to_wake)| other.stage != RtAppStage::Ended && to_wake.contains(&id))
+        };
+        let mut threads = self.threads.iter().enumerate().filter(|_| is_told);
+        threads.find(is_left).map(|(_, thread)| thread)
     }
 
     /// Ends; the last one wakes the main thread first.
@@ -366,7 +423,10 @@ impl Workload for RtApp {
     }
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
-        if thread == ThreadId::MAIN { self.main(view.now) } else { self.thread(thread, view.now) }
+        let action =
+            if thread == ThreadId::MAIN { self.main(view.now) } else { self.thread(thread, view.now) };
+        self.note(thread, &action);
+        action
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {
@@ -377,7 +437,10 @@ impl Workload for RtApp {
     }
 
     fn problem(&self) -> Option<String> {
-        self.problem.clone()
+        let left = |thread: &RtAppThread| {
+            format!("rt-app: {} sleeps on at the end of the duration, and nobody wakes it", thread.name)
+        };
+        self.problem.clone().or_else(|| self.left_behind().map(left))
     }
 
     /// A program all of whose threads end by themselves counts from their start: nobody knows how long it lasts.
@@ -442,6 +505,10 @@ mod tests {
 
     /// Who runs where, a millisecond a letter, on CPUs without SMT where kernel work costs nearly nothing.
     fn picture(text: &str, cpus: u32, milliseconds: usize) -> String {
+        picture_of(RtApp::parse(text).expect("a file"), cpus, milliseconds)
+    }
+
+    fn picture_of(app: RtApp, cpus: u32, milliseconds: usize) -> String {
         let mut costs = KernelCosts::default();
         for cost in KernelCosts::default().table() {
             costs.set(cost.name, Ns(1));
@@ -463,7 +530,7 @@ mod tests {
         };
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         engine.set_tracing(true);
-        engine.start(Box::new(RtApp::parse(text).expect("a file")));
+        engine.start(Box::new(app));
         let end = Ns::from_ms(milliseconds as u64);
         let mut timeline = CpuTimeline::new(Ns::ZERO, Ns::from_ms(1), milliseconds);
         engine.run_until(end, &mut timeline);
@@ -574,6 +641,85 @@ mod tests {
             output.contains("hog-0                   3 ") || output.contains("hog-0                   4 "),
             "{output}"
         );
+    }
+
+    /// A second of threads that meet at a barrier, some of them on their way when it is over.
+    fn met_for_a_second(seed: u64) -> (Ns, u64, Option<String>) {
+        let text = r#"{"tasks":{"lu":{"instance":8,"run":50,"barrier":"b"}},"global":{"duration":1}}"#;
+        let machine = Machine::preset("laptop8").expect("a machine");
+        let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, seed);
+        let app = engine.start(Box::new(RtApp::parse(text).expect("a file")));
+        engine.run_until(Ns::from_secs(60), &mut ());
+        let workload = engine.workload(app);
+        (engine.now(), workload.progress().map_or(0, |(_, loops)| loops), workload.problem())
+    }
+
+    #[test]
+    fn the_last_one_at_a_barrier_wakes_the_others_though_the_duration_is_over() {
+        for seed in 1..=40 {
+            let (end, loops, problem) = met_for_a_second(seed);
+            assert_eq!(problem, None, "seed {seed}");
+            assert!(end < Ns::from_ms(1100), "seed {seed} ends at {end}");
+            assert!(loops > 50_000, "seed {seed}: {loops} loops");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_on_at_the_end_is_a_problem() {
+        let text = r#"{"global":{"duration":1},"tasks":{"a":{"suspend":"","run":1},"b":{"run":1}}}"#;
+        let mut app = RtApp::parse(text).expect("a file");
+        app.create(0, "a-0".to_string(), "0/0");
+        app.create(1, "b-1".to_string(), "1/0");
+        app.note(ThreadId(1), &Action::Wait);
+        assert_eq!(app.problem(), None, "the duration is not over");
+        app.stopped = true;
+        let problem = app.problem().expect("nobody wakes it");
+        assert_eq!(problem, "rt-app: a-0 sleeps on at the end of the duration, and nobody wakes it");
+        app.to_wake[2].push_back(ThreadId(1));
+        assert_eq!(app.problem(), None, "b will wake it");
+        app.threads[1].stage = RtAppStage::Ended;
+        assert!(app.problem().is_some(), "b has gone");
+        app.note(ThreadId(2), &Action::Wake(ThreadId(1)));
+        assert_eq!(app.problem(), None, "b has woken it");
+    }
+
+    #[test]
+    fn of_what_comes_again_the_last_holds_and_it_is_said() {
+        let twice = r#"{"tasks":{"t":{"cpus":[0],"loop":2,"runtime":1000,"sleep":2000,"runtime":4000},
+            "u":{"cpus":[0],"run":9000},"u":{"cpus":[1],"loop":1,"run":3000}}}"#;
+        assert_eq!(picture(twice, 2, 12), "  0 BBBB..BBBB..\n  1 DDD.........\n");
+        let app = RtApp::parse(twice).expect("a file");
+        let [first, second] = app.left_out() else { panic!("{:?}", app.left_out()) };
+        assert!(first.contains("'tasks/u'") && second.contains("'tasks/t/runtime'"), "{first}\n{second}");
+    }
+
+    #[test]
+    fn by_an_option_all_count_that_come_again() {
+        let twice = r#"{"tasks":{"t":{"cpus":[0],"loop":1,"run":1000,"sleep":2000,"run":3000},
+            "t":{"cpus":[1],"loop":1,"run":2000}}}"#;
+        let all = RtApp::parse_as(twice, RepeatedNames::Each).expect("a file");
+        assert_eq!(all.left_out(), [""; 0]);
+        assert_eq!(picture_of(all, 2, 8), "  0 B..BBB..\n  1 DD......\n");
+        assert_eq!(picture(twice, 2, 8), "  0 ........\n  1 BB......\n");
+    }
+
+    #[test]
+    fn loops_that_an_old_rt_app_never_ends_are_named() {
+        for (text, names) in [
+            (r#"{"tasks":{"a":{"loop":5,"run":1},"b":{"run":1},"c":{"loop":-1,"run":1}}}"#, &["a"][..]),
+            (r#"{"tasks":{"a":{"loop":5,"phases":{"p":{"loop":2,"run":1}}}}}"#, &[]),
+            (r#"{"tasks":{"a":{"loop":5,"run":1}},"global":{"duration":1}}"#, &[]),
+        ] {
+            assert_eq!(RtApp::parse(text).expect("a file").looped_without_phases(), names, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_rt_app_passes_over_and_single_quotes_are_read() {
+        let text = "{'global': {'logstats': true, 'duration': 1}, 'tasks': {'t': {'run': 5}}}";
+        let app = RtApp::parse(text).expect("a file");
+        assert_eq!(app.left_out(), ["'logstats' of 'global'"]);
+        assert_eq!(app.runtime(), Some(Ns::from_secs(1)));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::prefix::{Prefix, prefix, without_id};
 use super::printed;
 use super::raw_fields::StateNumbers;
 use super::record;
+use super::rt_flags;
 use super::sources::Sources;
 use super::stamp::PrintedStamp;
 use super::wrapping::{self, UnwrappedLine};
@@ -169,7 +170,8 @@ impl<'s> FtraceTextReader<'s> {
     /// The quick way for the most common events: laid out as on the line before, printed exactly as the kernel does.
     #[inline(always)]
     fn plain_line(&mut self, line: &[u8]) -> Option<()> {
-        let prefix = self.layout.read(line)?;
+        let mut prefix = self.layout.read(line)?;
+        prefix.context.flags = rt_flags::in_usual_columns(prefix.context.flags);
         let mut cursor = LineCursor::new(line, self.long_names);
         cursor.skip(self.layout.passed() + 1);
         let tracepoint = printed::tracepoint(cursor.until_colon()?)?;
@@ -207,9 +209,10 @@ impl<'s> FtraceTextReader<'s> {
 
     /// What is left of the line `whole` without its wrapping.
     fn bare_line(&mut self, whole: &[u8], peeled: &UnwrappedLine<'_>, ended: bool) {
-        let Some((prefix, cursor, source)) = self.front(peeled) else {
+        let Some((mut prefix, cursor, source)) = self.front(peeled) else {
             return self.without_prefix(whole, peeled, ended);
         };
+        prefix.context.flags = rt_flags::in_usual_columns(prefix.context.flags);
         self.is_trace = true;
         let (name, text) = name(cursor, self.printer);
         if let Some(kind) = record::perf_record(name, text) {

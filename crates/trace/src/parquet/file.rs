@@ -16,7 +16,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
-use crate::table::BATCH_ROWS;
+use crate::table::{BATCH_ROWS, UNIT};
 
 const CREATED_BY: &str = concat!("fairlab version ", env!("CARGO_PKG_VERSION"));
 
@@ -125,7 +125,7 @@ impl<W: Write> ParquetFile<W> {
     }
 }
 
-/// Times rise, so differences are written; other numbers of 64 bits repeat too seldom for a dictionary. Texts have no least and
+/// Times rise, so differences are written; durations and floats repeat too seldom for a dictionary. Texts have no least and
 /// greatest: each group has nearly all of them, and comparing every one takes longer than encoding it.
 fn properties(schema: &SchemaRef) -> io::Result<WriterProperties> {
     let level = ZstdLevel::try_new(ZSTD_LEVEL).map_err(io::Error::other)?;
@@ -140,10 +140,11 @@ fn properties(schema: &SchemaRef) -> io::Result<WriterProperties> {
             let path = ColumnPath::from(field.name().as_str());
             properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
         }
-        let is_wide = matches!(
-            field.data_type(),
-            DataType::UInt64 | DataType::Int64 | DataType::Float64 | DataType::Timestamp(..)
-        );
+        let is_wide = match field.data_type() {
+            DataType::Float64 | DataType::Timestamp(..) => true,
+            DataType::Int64 => field.metadata().contains_key(UNIT),
+            _ => false,
+        };
         if is_wide {
             let path = ColumnPath::from(field.name().as_str());
             let rises = field.name().starts_with("time") && *field.data_type() != DataType::Float64;

@@ -15,16 +15,20 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::MAGIC;
 use super::guard::guarded;
 use crate::store::Store;
-use crate::table::{self, EventRows, NotEvents};
+use crate::table::{self, EventRows, FORMER_NAMES, NotEvents};
 use crate::{ImportError, ImportStats, Trouble};
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 1 << 13;
+
+/// Bytes of one column in one group of rows, unpacked. Writers make groups of some 100,000 rows: a few MiB a column.
+const COLUMN_BYTES_MAX: i64 = 1 << 28;
 
 /// Reads the table that stands in a store: its description stands behind it.
 pub(crate) fn read(store: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
@@ -88,10 +92,13 @@ fn open(chunks: StoreChunks) -> Result<(ParquetRecordBatchReader, System), Impor
     let options = ArrowReaderOptions::new().with_schema(wanted(described.schema(), &known));
     let described =
         ArrowReaderMetadata::try_new(described.metadata().clone(), options).map_err(undescribed)?;
-    let is_known = |name: &str| name == "time_ns" || known.iter().any(|field| field.name() == name);
+    let is_former = |name: &str| FORMER_NAMES.iter().any(|(_, former)| *former == name);
+    let is_known =
+        |name: &str| name == "time_ns" || is_former(name) || known.iter().any(|field| field.name() == name);
     let roots = described.schema().fields().iter().enumerate();
     let roots: Vec<usize> =
         roots.filter(|(_, field)| is_known(field.name())).map(|(index, _)| index).collect();
+    check_sizes(described.metadata().row_groups(), is_known)?;
     let mask = ProjectionMask::roots(described.parquet_schema(), roots);
     let notes = described.metadata().file_metadata().key_value_metadata();
     let notes =
@@ -105,16 +112,33 @@ fn open(chunks: StoreChunks) -> Result<(ParquetRecordBatchReader, System), Impor
     Ok((reader, system))
 }
 
-/// The file's columns, with texts that repeat as dictionaries, which spares looking at each.
-fn wanted(file: &SchemaRef, known: &[Field]) -> SchemaRef {
-    let field = |field: &Arc<Field>| {
-        let known = known.iter().find(|known| known.name() == field.name()).map(Field::data_type);
-        match (field.data_type(), known) {
-            (DataType::Utf8, Some(words @ DataType::Dictionary(..))) => {
-                Arc::new(field.as_ref().clone().with_data_type(words.clone()))
+/// Whether each column of each group of rows, which the library may unpack at once, is of a size that is read.
+fn check_sizes(groups: &[RowGroupMetaData], is_read: impl Fn(&str) -> bool) -> Result<(), ImportError> {
+    for (number, group) in groups.iter().enumerate() {
+        let read = |column: &&ColumnChunkMetaData| {
+            column.column_path().parts().first().is_some_and(|root| is_read(root))
+        };
+        for column in group.columns().iter().filter(read) {
+            let bytes = column.uncompressed_size();
+            if bytes > COLUMN_BYTES_MAX {
+                return Err(not_a_table(format!(
+                    "column {} of its group of rows {number} has {bytes} bytes unpacked, and up to {COLUMN_BYTES_MAX} are read; write smaller groups of rows",
+                    column.column_path().string()
+                )));
             }
-            _ => field.clone(),
         }
+    }
+    Ok(())
+}
+
+/// The file's columns, with texts as dictionaries: looking at each is spared, and one that many rows share is kept once.
+fn wanted(file: &SchemaRef, known: &[Field]) -> SchemaRef {
+    let words = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let field = |field: &Arc<Field>| match field.data_type() {
+        DataType::Utf8 if known.iter().any(|known| known.name() == field.name()) => {
+            Arc::new(field.as_ref().clone().with_data_type(words.clone()))
+        }
+        _ => field.clone(),
     };
     Arc::new(Schema::new(file.fields().iter().map(field).collect::<Vec<_>>()))
 }

@@ -2,12 +2,12 @@
 //!
 //! Must not know: in what order the file has them, nor who finds them.
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Sink, Switch};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Sink, Switch, SwitchScope};
 
 use super::fairlab_notes::mark;
 use super::header::Header;
 use super::sample::SampleTask;
-use super::switches::LeavingTasks;
+use super::switches::{RecordedSwitch, SwitchFollower};
 use super::task_names::TaskNames;
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
@@ -40,7 +40,7 @@ pub(super) struct PerfDelivery<'a> {
     /// The time of the latest event.
     latest: u64,
     lost: LostCounts,
-    switches: LeavingTasks,
+    switches: SwitchFollower,
 }
 
 /// What the two kinds of records say about lost events. They count the same losses: LOST says where in the stream
@@ -62,7 +62,7 @@ impl<'a> PerfDelivery<'a> {
         if header.own.is_none() {
             names.set(0, Comm::new(b"swapper"));
         }
-        let switches = LeavingTasks::default();
+        let switches = SwitchFollower::new(header.switch_records, header.scope);
         PerfDelivery {
             header,
             sink,
@@ -149,12 +149,15 @@ impl<'a> PerfDelivery<'a> {
             origin.pid = Pid::UNKNOWN.0;
         }
         let raw = layout.raw(body, *endian).ok_or(Trouble::CorruptRecord)?;
-        let (sink, header) = (&mut *self.sink, self.header);
+        let (sink, header, switches) = (&mut *self.sink, self.header, &mut self.switches);
         let comm = comm(&mut self.names, header, origin);
         let handed_on = tracepoints.hand_on(raw, &mut self.scratch, |common, kind| {
             let mut flags = common.flags;
             if let Some(columns) = header.own.as_ref().and_then(|own| own.flag_columns) {
                 flags = Flags::new(flags.as_bytes().get(..columns).unwrap_or(flags.as_bytes()));
+            }
+            if let EventKind::SchedSwitch(switch) = &kind {
+                switches.comes(origin.cpu, switch.next_pid.0);
             }
             let context = context(comm, origin, flags);
             sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
@@ -167,29 +170,29 @@ impl<'a> PerfDelivery<'a> {
     fn switch(&mut self, kind: u32, record: &[u8], time: u64, position: u64) -> Result<(), Trouble> {
         let body = record.get(RECORD_HEADER..).ok_or(Trouble::CorruptRecord)?;
         let origin = self.header.layouts.trailer_origin(body);
-        let told =
-            self.switches.take(kind, record, origin, self.header.endian).ok_or(Trouble::CorruptRecord)?;
-        let Some((leaves, comes)) = told else { return Ok(()) };
-        let trouble = if kind == kind::SWITCH { Trouble::OwnSwitches } else { Trouble::SwitchesWithoutState };
+        let told = self.switches.take(kind, record, origin, self.header.endian)?;
+        let Some(RecordedSwitch { cpu, leaves, state, comes }) = told else { return Ok(()) };
+        let trouble = match self.header.scope {
+            SwitchScope::Cpus => Trouble::SwitchesWithoutState,
+            SwitchScope::Tasks => Trouble::OwnSwitches,
+            SwitchScope::TasksWithoutCpus => Trouble::SwitchesWithoutCpu,
+        };
         self.stats.add(trouble, 1, position);
-        let (prev_comm, next_comm) = (self.names.get(leaves.tid), self.names.get(comes));
+        let (prev_comm, next_comm) = (self.names.get(leaves), self.names.get(comes));
         let switch = Switch {
             prev_comm,
-            prev_pid: Pid(leaves.tid),
+            prev_pid: Pid(leaves),
             prev_prio: Prio::DEFAULT,
-            prev_state: leaves.state,
+            prev_state: state,
             next_comm,
             next_pid: Pid(comes),
             next_prio: Prio::DEFAULT,
         };
-        let left = SampleTask {
-            tid: leaves.tid,
-            pid: if origin.tid == leaves.tid { origin.pid } else { -1 },
-            ..origin
-        };
+        let pid = if origin.tid == leaves { origin.pid } else { -1 };
+        let left = SampleTask { tid: leaves, pid, cpu };
         let context = context(prev_comm, left, Flags::NONE);
         let kind = EventKind::SchedSwitch(switch);
-        self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
+        self.sink.event(&Event { time: Ns(time), cpu: Cpu(cpu), context, kind });
         self.stats.events += 1;
         Ok(())
     }
@@ -267,7 +270,7 @@ impl Header {
     #[inline]
     fn delivers(&self, kind: u32) -> bool {
         match kind {
-            kind::SWITCH | kind::SWITCH_CPU_WIDE => self.switches,
+            kind::SWITCH | kind::SWITCH_CPU_WIDE => self.switch_records.read(kind),
             _ => matches!(
                 kind,
                 kind::SAMPLE | kind::COMM | kind::EXIT | kind::FORK | kind::LOST | kind::LOST_SAMPLES

@@ -5,12 +5,13 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use fairlab_event::System;
+use fairlab_event::{SwitchScope, System};
 
 use super::fairlab_notes::{self, PerfDataNotes};
 use super::machine;
 use super::pipe;
 use super::sample::{Layouts, PerfEventAttr};
+use super::switches::SwitchRecords;
 use crate::endian::Endian;
 use crate::store::Store;
 use crate::tracepoint::Tracepoints;
@@ -41,8 +42,10 @@ pub(super) struct Header {
     pub(super) layouts: Layouts,
     /// How tracepoint records are read.
     pub(super) tracepoints: Tracepoints,
-    /// Whether switches have records of their own, for want of tracepoints.
-    pub(super) switches: bool,
+    /// Whether switches have records of their own, what these are read for, and whose they are.
+    pub(super) has_switches: bool,
+    pub(super) switch_records: SwitchRecords,
+    pub(super) scope: SwitchScope,
     /// Whether records are compressed.
     pub(super) compressed: bool,
     /// What Fairlab's writer noted.
@@ -94,8 +97,18 @@ pub(super) fn read(store: &Store, in_folder: bool, stats: &mut ImportStats) -> R
     let HeaderFacts { attrs, tracepoints, data, compressed, own, system } = facts;
     check_attrs(&attrs)?;
     let layouts = Layouts::new(&attrs, endian).ok_or_else(no_tracepoints)?;
-    let switches = tracepoints.len() == 0;
-    Ok(Header { endian, stretches: vec![data], layouts, tracepoints, switches, compressed, own, system })
+    Ok(Header {
+        endian,
+        stretches: vec![data],
+        layouts,
+        has_switches: attrs.iter().any(|(attr, _)| attr.has_switches()),
+        tracepoints,
+        switch_records: SwitchRecords::default(),
+        scope: SwitchScope::default(),
+        compressed,
+        own,
+        system,
+    })
 }
 
 /// Reads what the header at the beginning of a file leads to.

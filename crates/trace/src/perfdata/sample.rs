@@ -85,7 +85,7 @@ impl PerfEventAttr {
 
     /// Whether there are records of switches that say when and of whom (`--switch-events`).
     pub(super) fn has_switches(&self) -> bool {
-        let said = bit::TID | bit::TIME | bit::CPU;
+        let said = bit::TID | bit::TIME;
         self.context_switch && self.sample_id_all && self.sample_type & said == said
     }
 
@@ -330,6 +330,11 @@ impl Layouts {
     pub(super) fn trailer_time(&self, body: &[u8]) -> Option<u64> {
         let back = self.trailer?.time?;
         self.endian.u64(body, body.len().checked_sub(back)?)
+    }
+
+    /// Whether records that are no samples say on which CPU they came about.
+    pub(super) fn tells_cpus(&self) -> bool {
+        self.trailer.is_some_and(|trailer| trailer.cpu.is_some())
     }
 
     /// Who and where of a record that is no sample; all unknown without a trailer.

@@ -26,7 +26,7 @@ const PIECE_BYTES: usize = 1 << 17;
 /// The records of `store`, those that were compressed unpacked; `header` then tells of these.
 pub(super) fn unpack(store: &Store, header: &mut Header, stats: &mut ImportStats) -> io::Result<Store> {
     let endian = header.endian;
-    let mut unpacker = Unpacker::new(endian)?;
+    let mut unpacker = Unpacker::new(endian, store.length())?;
     let mut stretches = Vec::new();
     for stretch in &header.stretches {
         let start = unpacker.spool.length();
@@ -107,9 +107,9 @@ struct Unpacker {
 const MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
 impl Unpacker {
-    fn new(endian: Endian) -> io::Result<Unpacker> {
+    fn new(endian: Endian, packed: u64) -> io::Result<Unpacker> {
         let piece = vec![0; PIECE_BYTES];
-        let (spool, walk) = (Spool::default(), RecordBoundary::default());
+        let (spool, walk) = (Spool::of_packed(packed), RecordBoundary::default());
         Ok(Unpacker { endian, decoder: Decoder::new()?, broken: false, piece, spool, walk })
     }
 

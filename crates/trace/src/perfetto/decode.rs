@@ -9,6 +9,7 @@ use fairlab_event::{
     TracepointField, UntypedTracepoint, Wakeup,
 };
 
+use super::described_events::{self, DescribedEvents};
 use super::event::field;
 use super::wire::{Tag, Wire, WireFields, WireValue, expected_bytes, expected_number, varint};
 use crate::tracepoint::flags;
@@ -73,12 +74,28 @@ pub(super) struct ScratchText {
     text: String,
 }
 
+impl ScratchText {
+    pub(super) fn cleared(&mut self) -> &mut String {
+        self.text.clear();
+        &mut self.text
+    }
+}
+
+/// What a trace says of how its events are to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TraceCodes<'t> {
+    pub(super) states: &'t StateTable,
+    pub(super) described: &'t DescribedEvents,
+}
+
 /// What an event's own part tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum DecodedPart<'b> {
     Event(EventKind<'b>),
     /// It is of a kind that is not read.
     Unknown,
+    /// It is of a kind that the trace should describe and does not.
+    Undescribed,
     /// Its name, where its fields cannot be read.
     Unreadable(&'static str),
 }
@@ -88,9 +105,10 @@ pub(super) enum DecodedPart<'b> {
 pub(super) fn own<'b>(
     field: u64,
     own: &'b [u8],
-    states: &StateTable,
+    codes: TraceCodes<'b>,
     scratch: &'b mut ScratchText,
 ) -> DecodedPart<'b> {
+    let states = codes.states;
     let told = |tracepoint: Tracepoint, kind: Option<EventKind<'b>>| match kind {
         Some(kind) => DecodedPart::Event(kind),
         None => DecodedPart::Unreadable(tracepoint.name()),
@@ -104,13 +122,15 @@ pub(super) fn own<'b>(
         field::SCHED_WAKEUP_NEW => {
             told(Tracepoint::SchedWakeupNew, wakeup(own).map(EventKind::SchedWakeupNew))
         }
+        described_events::FIRST.. => codes.described.own(field, own, scratch),
         _ => seldom(field, own, scratch),
     }
 }
 
 /// The event of `field` with the part `own`, if it is one that is read and carries no text but names of tasks.
 #[inline]
-pub(super) fn plain(field: u64, own: &[u8], states: &StateTable) -> Option<EventKind<'static>> {
+pub(super) fn plain(field: u64, own: &[u8], codes: TraceCodes<'_>) -> Option<EventKind<'static>> {
+    let states = codes.states;
     match field {
         field::SCHED_SWITCH => sched_switch(own, states).map(EventKind::SchedSwitch),
         field::SCHED_WAKING => wakeup(own).map(EventKind::SchedWaking),
@@ -122,8 +142,9 @@ pub(super) fn plain(field: u64, own: &[u8], states: &StateTable) -> Option<Event
         }
         field::GENERIC => {
             let (name, rest) = name_of_generic(own)?;
-            Tracepoint::by_name(name)?.read(NamedFields { rest }, EventKind::without_text)?
+            Tracepoint::by_name(name)?.read(NamedSource(NamedFields { rest }), EventKind::without_text)?
         }
+        described_events::FIRST.. => codes.described.plain(field, own),
         _ => None,
     }
 }
@@ -172,8 +193,7 @@ fn name_of(field: u64) -> &'static str {
 
 /// Events that have no type here, as the kernel prints them.
 fn printed<'b>(field: u64, parts: &MessageFields<'_>, scratch: &'b mut ScratchText) -> DecodedPart<'b> {
-    let text = &mut scratch.text;
-    text.clear();
+    let text = scratch.cleared();
     let word = |place| String::from_utf8_lossy(parts.text(place));
     // Text takes everything.
     let (name, _) = match field {
@@ -362,7 +382,7 @@ fn generic<'b>(own: &'b [u8], scratch: &'b mut ScratchText) -> DecodedPart<'b> {
     let Ok(name) = std::str::from_utf8(name) else { return DecodedPart::Unknown };
     let named = NamedFields { rest };
     if let Some(tracepoint) = Tracepoint::by_name(name.as_bytes())
-        && let Some(kind) = tracepoint.read(named, |kind| kind)
+        && let Some(kind) = tracepoint.read(NamedSource(named), |kind| kind)
     {
         return DecodedPart::Event(kind);
     }
@@ -372,7 +392,7 @@ fn generic<'b>(own: &'b [u8], scratch: &'b mut ScratchText) -> DecodedPart<'b> {
             Ok(text) => text,
             Err(_) => return DecodedPart::Unknown,
         },
-        _ => named.print(&mut scratch.text),
+        _ => named.print(scratch.cleared()),
     };
     let (is_probe, fields) = (fields.starts_with('('), TextFields::new(fields));
     DecodedPart::Event(if is_probe {
@@ -404,14 +424,7 @@ impl<'b> NamedFields<'b> {
         Some((name, found))
     }
 
-    /// The value of the next field, if it is this one.
-    #[inline]
-    fn of(&mut self, field: &'static TracepointField) -> Option<WireValue<'b>> {
-        let name = field.name.as_bytes();
-        self.at_hand(name).or_else(|| self.take().filter(|(found, _)| *found == name).map(|(_, value)| value))
-    }
-
-    /// As [`of`](NamedFields::of), where the next field is this one, and its name and value stand as recorders write them.
+    /// The value of the next field, if it is this one, and its name and value stand as recorders write them.
     #[inline]
     fn at_hand(&mut self, name: &[u8]) -> Option<WireValue<'b>> {
         let mut rest = self.rest.rest();
@@ -426,8 +439,8 @@ impl<'b> NamedFields<'b> {
         Some(value)
     }
 
+    /// Adds all fields to a text that is empty.
     fn print(mut self, text: &mut String) -> &str {
-        text.clear();
         while let Some((name, value)) = self.take() {
             let separator = if text.is_empty() { "" } else { " " };
             let name = String::from_utf8_lossy(name);
@@ -443,56 +456,75 @@ impl<'b> NamedFields<'b> {
     }
 }
 
-impl<'b> FieldSource<'b> for NamedFields<'b> {
+impl<'b> NamedValues<'b> for NamedFields<'b> {
+    /// The value of the next field, if it is this one.
+    #[inline]
+    fn of(&mut self, field: &'static TracepointField) -> Option<WireValue<'b>> {
+        let name = field.name.as_bytes();
+        self.at_hand(name).or_else(|| self.take().filter(|(found, _)| *found == name).map(|(_, value)| value))
+    }
+}
+
+/// Values that have the names of a tracepoint's fields.
+pub(super) trait NamedValues<'b>: Copy {
+    /// The value of a field, which may have to be the next.
+    fn of(&mut self, field: &'static TracepointField) -> Option<WireValue<'b>>;
+}
+
+/// The fields of a tracepoint, wherever their values are found by name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NamedSource<V>(pub(super) V);
+
+impl<'b, V: NamedValues<'b>> FieldSource<'b> for NamedSource<V> {
     fn comm<T>(
         mut self,
         field: &'static TracepointField,
         _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
-        let comm = Comm::new(self.of(field)?.bytes());
+        let comm = Comm::new(self.0.of(field)?.bytes());
         Some((comm, rest(self)?))
     }
 
     fn pid(&mut self, field: &'static TracepointField) -> Option<Pid> {
-        self.of(field).map(|value| Pid(value.int()))
+        self.0.of(field).map(|value| Pid(value.int()))
     }
 
     fn prio(&mut self, field: &'static TracepointField) -> Option<Prio> {
-        self.of(field).map(|value| Prio(value.int()))
+        self.0.of(field).map(|value| Prio(value.int()))
     }
 
     fn cpu(&mut self, field: &'static TracepointField) -> Option<Cpu> {
-        self.of(field).map(|value| Cpu(value.number() as u32))
+        self.0.of(field).map(|value| Cpu(value.number() as u32))
     }
 
     fn state(&mut self, field: &'static TracepointField) -> Option<TaskState> {
-        TaskState::parse(self.of(field)?.bytes())
+        TaskState::parse(self.0.of(field)?.bytes())
     }
 
     fn nanoseconds(&mut self, field: &'static TracepointField) -> Option<Ns> {
-        self.of(field).map(|value| Ns(value.number()))
+        self.0.of(field).map(|value| Ns(value.number()))
     }
 
     fn unsigned(&mut self, field: &'static TracepointField) -> Option<u64> {
-        self.of(field).map(WireValue::number)
+        self.0.of(field).map(WireValue::number)
     }
 
     fn signed(&mut self, field: &'static TracepointField) -> Option<i64> {
-        self.of(field).map(|value| value.number().cast_signed())
+        self.0.of(field).map(|value| value.number().cast_signed())
     }
 
     fn count(&mut self, field: &'static TracepointField) -> Option<u32> {
-        self.of(field).map(|value| value.number() as u32)
+        self.0.of(field).map(|value| value.number() as u32)
     }
 
     fn text(&mut self, field: &'static TracepointField) -> Option<&'b str> {
-        std::str::from_utf8(self.of(field)?.bytes()).ok()
+        std::str::from_utf8(self.0.of(field)?.bytes()).ok()
     }
 
     fn flag(&mut self, field: &'static TracepointField) -> Option<Option<bool>> {
         let mut ahead = *self;
-        match ahead.of(field) {
+        match ahead.0.of(field) {
             Some(flag) => {
                 *self = ahead;
                 Some(Some(flag.number() != 0))
@@ -503,7 +535,7 @@ impl<'b> FieldSource<'b> for NamedFields<'b> {
 
     fn nanoseconds_until(&mut self, field: &'static TracepointField) -> Option<Option<u64>> {
         let mut ahead = *self;
-        match ahead.of(field) {
+        match ahead.0.of(field) {
             Some(value) => {
                 *self = ahead;
                 Some(Some(value.number()))
@@ -541,7 +573,8 @@ mod tests {
 
     #[test]
     fn fields_in_another_order_tell_one_event() {
-        let states = StateTable::in_use();
+        let (states, described) = (StateTable::in_use(), DescribedEvents::default());
+        let codes = TraceCodes { states: &states, described: &described };
         let switch = [
             text(1, "a"),
             number(2, 300),
@@ -555,9 +588,9 @@ mod tests {
             [text(1, "twelve bytes"), number(2, 1 << 22), number(3, 98), number(4, 1), number(5, 4095)];
         for (field, fields) in [(field::SCHED_SWITCH, &switch[..]), (field::SCHED_WAKING, &wakeup)] {
             let [in_order, reversed] = [false, true].map(|reversed| message(fields, reversed));
-            let told = plain(field, &in_order, &states).expect("an event");
-            assert_eq!(plain(field, &reversed, &states), Some(told));
-            assert_eq!(own(field, &in_order, &states, &mut ScratchText::default()), DecodedPart::Event(told));
+            let told = plain(field, &in_order, codes).expect("an event");
+            assert_eq!(plain(field, &reversed, codes), Some(told));
+            assert_eq!(own(field, &in_order, codes, &mut ScratchText::default()), DecodedPart::Event(told));
             let around_it = [number(1, 1 << 50), number(2, 9), number(5, 0x15)];
             let whole =
                 [&around_it[..], &[ProtoMessage::new().message(field, &ProtoMessage::new())]].concat();
@@ -573,8 +606,10 @@ mod tests {
     #[test]
     fn an_event_that_is_cut_is_none() {
         let wakeup = message(&[text(1, "a"), number(2, 300), number(3, 98), number(5, 3)], false);
+        let (states, described) = (StateTable::in_use(), DescribedEvents::default());
+        let codes = TraceCodes { states: &states, described: &described };
         for end in 0..wakeup.len() {
-            let told = plain(field::SCHED_WAKEUP, &wakeup[..end], &StateTable::in_use());
+            let told = plain(field::SCHED_WAKEUP, &wakeup[..end], codes);
             let ends_between = [0, 3, 6, 8].contains(&end);
             assert_eq!(told.is_some(), ends_between, "{end}");
         }
@@ -592,17 +627,18 @@ mod tests {
             [field("comm", text(3, "x")), field("pid", number(4, 5)), field("delay", number(5, 1 << 40))]
                 .concat();
         let name = text(1, "sched_stat_wait").bytes().to_vec();
-        let states = StateTable::in_use();
+        let (states, described) = (StateTable::in_use(), DescribedEvents::default());
+        let codes = TraceCodes { states: &states, described: &described };
         let expected = EventKind::SchedStatWait(fairlab_event::StatDelay {
             comm: Comm::from("x"),
             pid: Pid(5),
             delay: Ns(1 << 40),
         });
         for own in [[&name[..], &fields].concat(), [&fields[..], &name].concat()] {
-            assert_eq!(plain(field::GENERIC, &own, &states), Some(expected));
+            assert_eq!(plain(field::GENERIC, &own, codes), Some(expected));
         }
-        assert_eq!(plain(field::GENERIC, &name, &states), None, "no fields");
+        assert_eq!(plain(field::GENERIC, &name, codes), None, "no fields");
         let other = text(1, "other").bytes().to_vec();
-        assert_eq!(plain(field::GENERIC, &[&other[..], &fields].concat(), &states), None, "text");
+        assert_eq!(plain(field::GENERIC, &[&other[..], &fields].concat(), codes), None, "text");
     }
 }

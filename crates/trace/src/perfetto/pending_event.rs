@@ -6,9 +6,8 @@ use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, 
 
 use super::compact::{CompactSwitch, CompactWaking};
 use super::cpu::{CpuEvents, CpuItem};
-use super::decode;
+use super::decode::{self, TraceCodes};
 use crate::tracepoint::flags;
-use crate::tracepoint::state_table::StateTable;
 
 /// What happened next on any CPU.
 #[derive(Debug)]
@@ -37,7 +36,10 @@ pub(super) enum MissingPart {
 impl PendingEvent {
     /// The next of a CPU, and the bytes that go with it.
     #[inline]
-    pub(super) fn next<'c>(cpu: &'c mut CpuEvents, states: &StateTable) -> Option<(PendingEvent, &'c [u8])> {
+    pub(super) fn next<'c>(
+        cpu: &'c mut CpuEvents,
+        codes: TraceCodes<'_>,
+    ) -> Option<(PendingEvent, &'c [u8])> {
         let (time, number, position) = (Ns(cpu.time), cpu.cpu, cpu.position());
         let (next, bytes) = cpu.take()?;
         let found = |context, kind, lacks| {
@@ -49,7 +51,7 @@ impl PendingEvent {
         };
         let lost = EventKind::Lost { count: None };
         match next {
-            CpuItem::Event => match plain(bytes, number, states) {
+            CpuItem::Event => match plain(bytes, number, codes) {
                 Some((context, kind, lacks)) => found(context, kind, lacks),
                 None => found(Context::default(), lost, MissingPart::Everything),
             },
@@ -69,10 +71,14 @@ impl PendingEvent {
 
 /// An event that carries no text but names of tasks.
 #[inline]
-fn plain(bytes: &[u8], cpu: Cpu, states: &StateTable) -> Option<(Context, EventKind<'static>, MissingPart)> {
+fn plain(
+    bytes: &[u8],
+    cpu: Cpu,
+    codes: TraceCodes<'_>,
+) -> Option<(Context, EventKind<'static>, MissingPart)> {
     let around = decode::around(bytes)?;
     let (field, own) = around.own?;
-    let kind = idle_named(decode::plain(field, own, states)?, cpu);
+    let kind = idle_named(decode::plain(field, own, codes)?, cpu);
     let context =
         Context { pid: around.pid.unwrap_or(Pid::UNKNOWN), flags: around.flags, ..Context::default() };
     Some((context, kind, if around.pid.is_some() { MissingPart::Name } else { MissingPart::Nothing }))

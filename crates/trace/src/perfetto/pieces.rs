@@ -1,7 +1,8 @@
 //! A first walk over a trace: where each CPU's bundles of events stand, and what is known beside events.
 //!
 //! Bundles of one CPU follow each other; those of several CPUs stand in any order, and some recorders put all of a CPU into one
-//! bundle. So the walk notes places, which the merge reads later. Packets that are compressed are unpacked into a temporary file.
+//! bundle. So the walk notes places, which the merge reads later. Packets that are compressed are unpacked into a temporary file,
+//! up to a limit.
 //!
 //! Must not know: what events say.
 
@@ -10,6 +11,7 @@ use std::io::{self, Read};
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, System};
 
+use super::described_events::DescribedEvents;
 use super::wire::{Tag, Wire, WireFields, WireValue, varint};
 use crate::relay::{RecordOutlet, relay};
 use crate::store::{Spool, Store};
@@ -31,6 +33,7 @@ mod field {
     pub(super) const COMPRESSED_PACKETS: u64 = 50;
     pub(super) const TRACK_DESCRIPTOR: u64 = 60;
     pub(super) const MACHINE: u64 = 98;
+    pub(super) const ZSTD_COMPRESSED_PACKETS: u64 = 133;
 }
 
 /// Fields of `FtraceEventBundle`.
@@ -45,6 +48,7 @@ const CLOCK_LAST: u64 = 4;
 const FTRACE_TIMESTAMP: u64 = 6;
 const BOOT_TIMESTAMP: u64 = 7;
 const ERROR: u64 = 8;
+const DESCRIPTION: u64 = 11;
 
 /// From a place of a store to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +95,8 @@ pub(super) struct PerfettoIndex {
     by_key: BTreeMap<(u64, u64), usize>,
     pub(super) names: Vec<ThreadName>,
     pub(super) system: System,
+    /// What bundles say of events that Perfetto has no message for.
+    pub(super) described: DescribedEvents,
     /// By which release states are encoded: not the kernel's where this program wrote the trace.
     pub(super) states_of: String,
     /// To be added to times of another clock.
@@ -117,6 +123,8 @@ pub(super) struct PerfettoIndex {
 const WHOLE_MAX: u64 = 1 << 20;
 /// What is read of a part beside events; process trees of machines with a million threads have less.
 const BESIDE_MAX: u64 = 1 << 26;
+/// What is read of the description of an event; those of the kernel's longest have less.
+const DESCRIPTION_MAX: u64 = 1 << 16;
 /// What is unpacked of one packet at most.
 const UNPACKED_MAX: u64 = 1 << 28;
 /// More CPUs than any kernel has, counted a writer.
@@ -127,7 +135,8 @@ const NAMES_MAX: usize = 1 << 22;
 impl PerfettoIndex {
     /// Walks over all packets of `store`.
     pub(super) fn walk(store: &Store, stats: &mut ImportStats) -> io::Result<PerfettoIndex> {
-        let mut found = PerfettoIndex::default();
+        let mut found =
+            PerfettoIndex { unpacked: Spool::of_packed(store.length()), ..PerfettoIndex::default() };
         found.packets_of_file(store, stats)?;
         found.count_overruns(stats);
         Ok(found)
@@ -268,13 +277,16 @@ impl PerfettoIndex {
             match (field, here) {
                 (field::FTRACE_EVENTS, Some(bytes)) => {
                     let mut slice = MessageWalk { rest: bytes, at: range.0 };
-                    self.bundle(|| Ok(slice.next_but_events()), range, packet, unpacked, stats)?;
+                    let next = || Ok(slice.next_but_events());
+                    self.bundle(next, (store, range), packet, unpacked, stats)?;
                 }
                 (field::FTRACE_EVENTS, None) => {
                     let mut walk = StoreWalk::new(store, range.0, range.1);
-                    self.bundle(|| walk.next(), range, packet, unpacked, stats)?;
+                    self.bundle(|| walk.next(), (store, range), packet, unpacked, stats)?;
                 }
-                (field::COMPRESSED_PACKETS, _) if unpacked.is_none() => self.unpack(store, range, stats)?,
+                (field::COMPRESSED_PACKETS | field::ZSTD_COMPRESSED_PACKETS, _) if unpacked.is_none() => {
+                    self.unpack(store, field, range, stats)?;
+                }
                 (_, Some(bytes)) => self.beside(field, bytes, Ns(packet.time)),
                 (_, None) => {
                     let length = (range.1 - range.0).min(BESIDE_MAX);
@@ -300,7 +312,7 @@ impl PerfettoIndex {
     fn bundle(
         &mut self,
         mut next: impl FnMut() -> io::Result<FieldStep>,
-        (start, end): (u64, u64),
+        (store, (start, end)): (&Store, (u64, u64)),
         packet: &PacketParts,
         unpacked: Option<u64>,
         stats: &mut ImportStats,
@@ -331,6 +343,10 @@ impl PerfettoIndex {
                 }
                 (FTRACE_TIMESTAMP, Wire::Varint) => ftrace = Some(number.cast_signed()),
                 (BOOT_TIMESTAMP, Wire::Varint) => boot = Some(number.cast_signed()),
+                (DESCRIPTION, Wire::Bytes) => {
+                    let length = (place.1 - place.0).min(DESCRIPTION_MAX);
+                    self.described.learn(&store.read_section(place.0, length)?);
+                }
                 (ERROR, Wire::Bytes) => stats.add(Trouble::CorruptRecord, 1, place.0),
                 _ => {}
             }
@@ -365,10 +381,20 @@ impl PerfettoIndex {
         pieces.pieces.push(piece);
     }
 
-    fn unpack(&mut self, store: &Store, (start, end): (u64, u64), stats: &mut ImportStats) -> io::Result<()> {
+    fn unpack(
+        &mut self,
+        store: &Store,
+        field: u64,
+        (start, end): (u64, u64),
+        stats: &mut ImportStats,
+    ) -> io::Result<()> {
         let packed = store.read_section(start, (end - start).min(UNPACKED_MAX))?;
         let mut bytes = Vec::new();
-        let read = flate2::read::ZlibDecoder::new(&packed[..]).take(UNPACKED_MAX).read_to_end(&mut bytes);
+        let read = match field {
+            field::ZSTD_COMPRESSED_PACKETS => zstd::Decoder::with_buffer(&packed[..])
+                .and_then(|decoder| decoder.take(UNPACKED_MAX).read_to_end(&mut bytes)),
+            _ => flate2::read::ZlibDecoder::new(&packed[..]).take(UNPACKED_MAX).read_to_end(&mut bytes),
+        };
         if read.is_err() || bytes.len() as u64 == UNPACKED_MAX {
             stats.add(Trouble::CorruptRecord, 1, start);
         }
@@ -577,6 +603,7 @@ impl PacketParts {
             | field::SYSTEM_INFO
             | field::FTRACE_STATS
             | field::COMPRESSED_PACKETS
+            | field::ZSTD_COMPRESSED_PACKETS
             | field::TRACK_DESCRIPTOR => self.parts.push((field, range)),
             _ => {}
         }

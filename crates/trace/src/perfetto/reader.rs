@@ -12,9 +12,10 @@ use fairlab_event::{
 };
 
 use super::cpu::{BundleStores, CpuEvents};
-use super::decode::{self, DecodedPart, ScratchText};
+use super::decode::{self, DecodedPart, ScratchText, TraceCodes};
 use super::pending_event::{MissingPart, PendingEvent, idle_named};
 use super::pieces::{PerfettoIndex, ThreadName};
+use super::repeats::SourceRepeats;
 use crate::relay::{RecordOutlet, relay};
 use crate::store::Store;
 use crate::tracepoint::state_table::StateTable;
@@ -30,6 +31,8 @@ pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, Impo
         sink.system(&found.system);
     }
     let states = StateTable::of_release(&found.states_of).unwrap_or_else(StateTable::untold);
+    let described = std::mem::take(&mut found.described);
+    let codes = TraceCodes { states: &states, described: &described };
     let offset = found.clock_offset.unwrap_or(0);
     let mut cpus: Vec<CpuEvents> =
         found.cpus.into_iter().map(|pieces| CpuEvents::new(pieces, offset)).collect();
@@ -37,14 +40,14 @@ pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, Impo
     let mut reader = PerfettoReader {
         sink,
         stats,
-        states: &states,
+        codes,
         tasks: ProcessTree::of(found.names),
         running: vec![None; most.min(RUNNING_MAX)],
         scratch: ScratchText::default(),
     };
     let mut late = ImportStats::default();
     let find =
-        |outlet: &mut RecordOutlet<'_, PendingEvent>| merge(&mut cpus, &stores, &states, &mut late, outlet);
+        |outlet: &mut RecordOutlet<'_, PendingEvent>| merge(&mut cpus, &stores, codes, &mut late, outlet);
     let merged = relay(find, |found, bytes| reader.take(found, bytes));
     let mut stats = reader.stats;
     stats.absorb(&late);
@@ -56,12 +59,13 @@ pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, Impo
 fn merge(
     cpus: &mut [CpuEvents],
     stores: &BundleStores,
-    states: &StateTable,
+    codes: TraceCodes<'_>,
     stats: &mut ImportStats,
     outlet: &mut RecordOutlet<'_, PendingEvent>,
 ) -> io::Result<()> {
     // Latest first. Few CPUs take turns at a time: where one goes back in is found faster than a heap is put in order.
     let mut waiting: Vec<(u64, usize)> = Vec::with_capacity(cpus.len());
+    let mut repeats = SourceRepeats::of(cpus);
     let wait = |waiting: &mut Vec<(u64, usize)>, next| {
         let place = waiting.partition_point(|&other| other > next);
         waiting.insert(place, next);
@@ -75,8 +79,12 @@ fn merge(
         let rival = waiting.last().copied();
         let Some(cpu) = cpus.get_mut(index) else { continue };
         loop {
-            if let Some((found, bytes)) = PendingEvent::next(cpu, states) {
-                outlet.send(found, bytes);
+            if let Some((found, bytes)) = PendingEvent::next(cpu, codes) {
+                if repeats.has(index, &found, bytes) {
+                    stats.add(Trouble::RecordedTwice, 1, found.position);
+                } else {
+                    outlet.send(found, bytes);
+                }
             }
             if !cpu.advance(stores, stats)? {
                 break;
@@ -134,7 +142,7 @@ struct RunningThread {
 struct PerfettoReader<'s> {
     sink: &'s mut dyn Sink,
     stats: ImportStats,
-    states: &'s StateTable,
+    codes: TraceCodes<'s>,
     tasks: ProcessTree,
     /// For each CPU, as far as switches tell.
     running: Vec<Option<RunningThread>>,
@@ -161,9 +169,9 @@ impl PerfettoReader<'_> {
     /// Counts a state whose number kernels mean differently, where the trace does not tell its kernel.
     #[inline]
     fn doubt(&mut self, event: &Event<'_>, position: u64) {
-        if self.states.is_untold()
+        if self.codes.states.is_untold()
             && let EventKind::SchedSwitch(switch) = &event.kind
-            && self.states.is_doubtful(switch.prev_state)
+            && self.codes.states.is_doubtful(switch.prev_state)
         {
             self.stats.add(Trouble::NumberedState, 1, position);
         }
@@ -184,7 +192,7 @@ impl PerfettoReader<'_> {
             return self.stats.add(Trouble::SkippedRecord, 1, position);
         };
         let mut scratch = std::mem::take(&mut self.scratch);
-        match decode::own(field, own, self.states, &mut scratch) {
+        match decode::own(field, own, self.codes, &mut scratch) {
             DecodedPart::Event(kind) => {
                 let pid = around.pid.unwrap_or(Pid::UNKNOWN);
                 let context = Context { pid, flags: around.flags, ..Context::default() };
@@ -196,7 +204,11 @@ impl PerfettoReader<'_> {
                 self.learn(&event);
                 self.hand_on(&event);
             }
-            DecodedPart::Unknown => self.stats.add(Trouble::SkippedRecord, 1, position),
+            DecodedPart::Unknown => self.stats.add(Trouble::OtherTracepoint, 1, position),
+            DecodedPart::Undescribed => {
+                self.stats.add(Trouble::UnknownEventFormat, 1, position);
+                self.stats.cannot_tell(position);
+            }
             DecodedPart::Unreadable(name) => {
                 self.stats.add(Trouble::MalformedEvent, 1, position);
                 self.stats.cannot_read(name, position, b"");
@@ -249,7 +261,7 @@ impl PerfettoReader<'_> {
         let Some(prev) = prev else {
             return self.stats.add(Trouble::SkippedRecord, 1, position);
         };
-        let Some(prev_state) = self.states.state(prev_state) else {
+        let Some(prev_state) = self.codes.states.state(prev_state) else {
             self.stats.add(Trouble::MalformedEvent, 1, position);
             return self.stats.cannot_read(Tracepoint::SchedSwitch.name(), position, b"");
         };

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, StringBuilder, TimestampNanosecondBuilder,
-    UInt32Builder, UInt64Builder,
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field as ArrowField, SchemaRef, TimeUnit};
@@ -34,9 +33,7 @@ enum ColumnContent {
     Time,
     Bool,
     I32,
-    U32,
     I64,
-    U64,
     /// Texts that repeat.
     Word,
     /// Texts that do not.
@@ -54,7 +51,7 @@ const fn at_times(name: &'static str, holds: ColumnContent) -> ColumnDescription
 /// The columns that stand before the fields of tracepoints: of every event.
 const BEFORE: [ColumnDescription; 8] = [
     always("time", ColumnContent::Time),
-    always("cpu", ColumnContent::U32),
+    always("cpu", ColumnContent::I64),
     always("event", ColumnContent::Word),
     at_times("kind", ColumnContent::Word),
     at_times("context_comm", ColumnContent::Word),
@@ -65,7 +62,7 @@ const BEFORE: [ColumnDescription; 8] = [
 
 /// The columns behind them: of events that are of no tracepoint with a type.
 const BEHIND: [ColumnDescription; 2] =
-    [at_times("lost_events", ColumnContent::U64), at_times("text", ColumnContent::Text)];
+    [at_times("lost_events", ColumnContent::I64), at_times("text", ColumnContent::Text)];
 
 /// What `kind` says of events that are of no tracepoint with a type.
 pub(super) const PROBE: &str = "probe";
@@ -83,18 +80,25 @@ fn descriptions() -> impl Iterator<Item = ColumnDescription> {
 pub(crate) fn fields() -> Vec<ArrowField> {
     let field = |column: ColumnDescription| {
         let field = ArrowField::new(column.name, column.holds.data_type(), !column.required);
-        let note = match column.name {
-            "time" => ("clock", "the trace's own, ns since its zero (usually boot)"),
-            name if name.ends_with("_ns") => ("unit", "ns"),
+        match column.name {
+            "time" => field.with_metadata(unit("ns on the trace's own clock since its zero (usually boot)")),
+            name if name.ends_with("_ns") => field.with_metadata(unit("ns")),
             "vruntime" | "deadline" | "vlag" | "avg_vruntime" | "min_vruntime" => {
-                ("unit", "ns of virtual time")
+                field.with_metadata(unit("ns of virtual time"))
             }
-            _ => return field,
-        };
-        field.with_metadata(HashMap::from([(note.0.to_string(), note.1.to_string())]))
+            _ => field,
+        }
     };
     descriptions().map(field).collect()
 }
+
+/// A column's unit, as its metadata.
+pub(crate) fn unit(unit: &str) -> HashMap<String, String> {
+    HashMap::from([(UNIT.to_string(), unit.to_string())])
+}
+
+/// The key under which a column's metadata has its unit: those with one are times.
+pub(crate) const UNIT: &str = "unit";
 
 impl ColumnContent {
     fn of(column: FieldColumn) -> ColumnContent {
@@ -102,9 +106,7 @@ impl ColumnContent {
             ColumnType::Text if column == FieldColumn::Filename => ColumnContent::Text,
             ColumnType::Text => ColumnContent::Word,
             ColumnType::I32 => ColumnContent::I32,
-            ColumnType::U32 => ColumnContent::U32,
             ColumnType::I64 => ColumnContent::I64,
-            ColumnType::U64 => ColumnContent::U64,
             ColumnType::Bool => ColumnContent::Bool,
         }
     }
@@ -114,9 +116,7 @@ impl ColumnContent {
             ColumnContent::Time => DataType::Timestamp(TimeUnit::Nanosecond, None),
             ColumnContent::Bool => DataType::Boolean,
             ColumnContent::I32 => DataType::Int32,
-            ColumnContent::U32 => DataType::UInt32,
             ColumnContent::I64 => DataType::Int64,
-            ColumnContent::U64 => DataType::UInt64,
             ColumnContent::Word => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
             ColumnContent::Text => DataType::Utf8,
         }
@@ -129,9 +129,7 @@ enum ColumnBuilder {
     Time(TimestampNanosecondBuilder),
     Bool(BooleanBuilder),
     I32(Int32Builder),
-    U32(UInt32Builder),
     I64(Int64Builder),
-    U64(UInt64Builder),
     Word(Box<DictionaryColumn>),
     Text(StringBuilder),
 }
@@ -143,9 +141,7 @@ macro_rules! each_builder {
             ColumnBuilder::Time($inner) => $body,
             ColumnBuilder::Bool($inner) => $body,
             ColumnBuilder::I32($inner) => $body,
-            ColumnBuilder::U32($inner) => $body,
             ColumnBuilder::I64($inner) => $body,
-            ColumnBuilder::U64($inner) => $body,
             ColumnBuilder::Word($inner) => $body,
             ColumnBuilder::Text($inner) => $body,
         }
@@ -158,9 +154,7 @@ impl ColumnBuilder {
             ColumnContent::Time => ColumnBuilder::Time(TimestampNanosecondBuilder::new()),
             ColumnContent::Bool => ColumnBuilder::Bool(BooleanBuilder::new()),
             ColumnContent::I32 => ColumnBuilder::I32(Int32Builder::new()),
-            ColumnContent::U32 => ColumnBuilder::U32(UInt32Builder::new()),
             ColumnContent::I64 => ColumnBuilder::I64(Int64Builder::new()),
-            ColumnContent::U64 => ColumnBuilder::U64(UInt64Builder::new()),
             ColumnContent::Word => ColumnBuilder::Word(Box::default()),
             ColumnContent::Text => ColumnBuilder::Text(StringBuilder::new()),
         }
@@ -184,9 +178,7 @@ impl ColumnBuilder {
             ColumnBuilder::Time(builder) => builder.append_value(value.cast_signed()),
             ColumnBuilder::Bool(builder) => builder.append_value(value != 0),
             ColumnBuilder::I32(builder) => builder.append_value(value as i32),
-            ColumnBuilder::U32(builder) => builder.append_value(value as u32),
             ColumnBuilder::I64(builder) => builder.append_value(value.cast_signed()),
-            ColumnBuilder::U64(builder) => builder.append_value(value),
             ColumnBuilder::Word(_) | ColumnBuilder::Text(_) => {
                 debug_assert!(false, "a number for a column of texts");
             }

@@ -30,6 +30,9 @@ enum ColumnCells<'b> {
     Word(&'b DictionaryArray<Int32Type>, &'b StringArray),
 }
 
+/// What columns were called in the first version of the schema, where they are called otherwise today.
+pub(crate) const FORMER_NAMES: [(&str, &str); 1] = [("exec_filename", "filename")];
+
 /// Why a batch is no table of events: a clause, to stand behind "this table".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotEvents(pub(crate) String);
@@ -114,7 +117,11 @@ impl<'b> EventRows<'b> {
     /// The rows of `batch`, whose columns are those of [`schema`](super::schema) or some of them; times may also stand in a
     /// column `time_ns` of plain numbers, which goes before `time`.
     pub(crate) fn new(batch: &'b RecordBatch) -> Result<EventRows<'b>, NotEvents> {
-        let cells = |name: &str| match batch.column_by_name(name) {
+        let column = |name: &str| {
+            let former = FORMER_NAMES.iter().find(|(now, _)| *now == name).map(|(_, former)| *former);
+            batch.column_by_name(name).or_else(|| batch.column_by_name(former?))
+        };
+        let cells = |name: &str| match column(name) {
             None => Ok(ColumnCells::Absent),
             Some(array) => ColumnCells::of(array)
                 .ok_or_else(|| NotEvents(format!("has {} in its column {name}", array.data_type()))),

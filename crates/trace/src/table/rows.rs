@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, UInt64Builder};
+use arrow_array::builder::{Float64Builder, Int64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
@@ -15,7 +15,7 @@ use super::words::DictionaryColumn;
 pub enum ColumnKind {
     /// UTF-8 that repeats.
     Text,
-    /// Whole numbers from 0 on.
+    /// Whole numbers from 0 on, in 64 bits with a sign: from 2⁶³ on they wrap to negative ones.
     Count,
     /// Floating point.
     Number,
@@ -37,7 +37,7 @@ pub enum TableCell<'t> {
 #[derive(Debug)]
 enum CellBuilder {
     Text(Box<DictionaryColumn>),
-    Count(UInt64Builder),
+    Count(Int64Builder),
     Number(Float64Builder),
 }
 
@@ -55,7 +55,7 @@ impl RowBuilder {
         let fields = columns.iter().map(|(name, kind)| Field::new(name, kind.data_type(), true));
         let builders = columns.iter().map(|(_, kind)| match kind {
             ColumnKind::Text => CellBuilder::Text(Box::default()),
-            ColumnKind::Count => CellBuilder::Count(UInt64Builder::new()),
+            ColumnKind::Count => CellBuilder::Count(Int64Builder::new()),
             ColumnKind::Number => CellBuilder::Number(Float64Builder::new()),
         });
         RowBuilder {
@@ -87,7 +87,9 @@ impl RowBuilder {
             match (builder, cell) {
                 (CellBuilder::Text(builder), TableCell::Text(text)) => builder.append_value(text),
                 (CellBuilder::Text(builder), _) => builder.append_nulls(1),
-                (CellBuilder::Count(builder), TableCell::Count(count)) => builder.append_value(count),
+                (CellBuilder::Count(builder), TableCell::Count(count)) => {
+                    builder.append_value(count.cast_signed());
+                }
                 (CellBuilder::Count(builder), _) => builder.append_null(),
                 (CellBuilder::Number(builder), TableCell::Number(number)) => builder.append_value(number),
                 (CellBuilder::Number(builder), _) => builder.append_null(),
@@ -115,7 +117,7 @@ impl ColumnKind {
     fn data_type(self) -> DataType {
         match self {
             ColumnKind::Text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-            ColumnKind::Count => DataType::UInt64,
+            ColumnKind::Count => DataType::Int64,
             ColumnKind::Number => DataType::Float64,
         }
     }

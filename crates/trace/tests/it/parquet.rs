@@ -1,6 +1,6 @@
 //! Our Parquet files, read by DuckDB, and by ourselves: every event comes back.
 
-use fairlab_event::{Event, EventKind, Flags, Pid, Sink, Switch, System};
+use fairlab_event::{Counter, Event, EventKind, Flags, Pid, Sink, Switch, System};
 use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_trace::parquet::{ParquetWriter, TableWriter};
 use fairlab_trace::table::{ColumnKind, TableCell};
@@ -16,25 +16,27 @@ import sys, duckdb
 # Tests run side by side.
 duckdb.sql("SET threads = 1; SET memory_limit = '512MB'")
 null, task = "<null>", "'comm=' || comm || ' pid=' || pid"
+# The kernel's 64 bits without a sign.
+u64 = lambda name: f"({name}::hugeint + case when {name} < 0 then 18446744073709551616::hugeint else 0::hugeint end)"
 bodies = {
     "sched_switch": "'prev_comm=' || prev_comm || ' prev_pid=' || prev_pid || ' prev_prio=' || prev_prio || ' prev_state=' || prev_state"
         " || ' ==> next_comm=' || next_comm || ' next_pid=' || next_pid || ' next_prio=' || next_prio",
     "sched_migrate_task": task + " || ' prio=' || prio || ' orig_cpu=' || orig_cpu || ' dest_cpu=' || dest_cpu",
     "sched_process_fork": task + " || ' child_comm=' || child_comm || ' child_pid=' || child_pid",
-    "sched_process_exec": "'filename=' || filename || ' pid=' || pid || ' old_pid=' || old_pid",
+    "sched_process_exec": "'filename=' || exec_filename || ' pid=' || pid || ' old_pid=' || old_pid",
     "sched_process_exit": task + " || ' prio=' || prio || coalesce(' group_dead=' || group_dead, '')",
-    "sched_stat_runtime": task + " || ' runtime=' || runtime_ns || ' [ns]' || coalesce(' vruntime=' || vruntime || ' [ns]', '')",
-    "sched_place": task + " || ' sev=' || vruntime || ' sed=' || deadline || ' sel=' || vlag || ' avg=' || avg_vruntime"
-        " || ' min=' || min_vruntime || ' cpu=' || queue_cpu || ' nr=' || nr_running",
+    "sched_stat_runtime": task + " || ' runtime=' || " + u64("runtime_ns") + " || ' [ns]' || coalesce(' vruntime=' || " + u64("vruntime") + " || ' [ns]', '')",
+    "sched_place": task + " || ' sev=' || " + u64("vruntime") + " || ' sed=' || " + u64("deadline") + " || ' sel=' || vlag || ' avg=' || " + u64("avg_vruntime")
+        + " || ' min=' || " + u64("min_vruntime") + " || ' cpu=' || queue_cpu || ' nr=' || nr_running",
 }
 for name in ("waking", "wakeup", "wakeup_new"):
     bodies["sched_" + name] = task + " || ' prio=' || prio || ' target_cpu=' || case when target_cpu < 1000 then lpad(target_cpu::varchar, 3, '0') else target_cpu::varchar end"
 for name in ("wait", "sleep", "blocked", "iowait"):
-    bodies["sched_stat_" + name] = task + " || ' delay=' || delay_ns || ' [ns]'"
+    bodies["sched_stat_" + name] = task + " || ' delay=' || " + u64("delay_ns") + " || ' [ns]'"
 cases = " ".join(f"when event = '{name}' and text is null then {body}" for name, body in bodies.items())
 rows = duckdb.sql(f"""
-    select time_ns, cpu, context_comm, context_pid, context_tgid, context_flags, event, case {cases} else text end,
-    lost_events from '{sys.argv[1]}'""").fetchall()
+    select {u64("time_ns")}, cpu, context_comm, context_pid, context_tgid, context_flags, event, case {cases} else text end,
+    {u64("lost_events")} from '{sys.argv[1]}'""").fetchall()
 for row in rows:
     sys.stdout.buffer.write(("\t".join(null if cell is None else str(cell) for cell in row) + "\n").encode())
 "#;
@@ -134,6 +136,82 @@ fn duckdb_reads_every_kind_of_event() {
             }
         }
         check(&folder, &events, &format!("seed {seed}"));
+    }
+}
+
+/// The time from each waking to the switch that follows it, over all files of a folder, and the time back, which is negative: in DuckDB,
+/// Polars and DataFusion. Each file has a column with the name of the file beside its own.
+#[test]
+fn a_wait_between_two_rows_has_a_sign_everywhere() {
+    const PROGRAM: &str = r#"
+import sys, duckdb, polars, datafusion
+folder = sys.argv[1]
+waits = """
+    select count(*), min(wait), max(wait), sum(wait), min(-wait), max(cpu - target) from (
+        select event, time_ns - lag(time_ns) over (partition by task order by time_ns) as wait,
+            lag(event) over (partition by task order by time_ns) as before,
+            cpu, lag(target_cpu) over (partition by task order by time_ns) as target
+        from (select *, case event when 'sched_switch' then next_pid else pid end as task from {events}
+            where event in ('sched_switch', 'sched_waking'))) as followed
+    where event = 'sched_switch' and before = 'sched_waking'"""
+duckdb.sql("SET threads = 1; SET memory_limit = '512MB'")
+print(*duckdb.sql(waits.format(events=f"read_parquet('{folder}/*.parquet', filename = true)")).fetchall()[0])
+context = datafusion.SessionContext()
+context.register_parquet("events", folder)
+print(*context.sql(waits.format(events="events")).to_pylist()[0].values())
+frame = polars.scan_parquet(f"{folder}/*.parquet", include_file_paths="filename").filter(polars.col("event").cast(str).is_in(["sched_switch", "sched_waking"]))
+is_switch = polars.col("event").cast(str) == "sched_switch"
+frame = frame.with_columns(task=polars.when(is_switch).then("next_pid").otherwise("pid")).sort("time_ns")
+before = lambda name: polars.col(name).shift(1).over("task")
+frame = frame.with_columns(wait=polars.col("time_ns") - before("time_ns"), before=before("event").cast(str), target=before("target_cpu"))
+frame = frame.filter(is_switch & (polars.col("before") == "sched_waking"))
+wait = polars.col("wait")
+print(*frame.select(n=wait.count(), a=wait.min(), b=wait.max(), c=wait.sum(), d=(-wait).min(), e=(polars.col("cpu") - polars.col("target")).max()).collect().row(0))
+"#;
+    let folder = Folder::new("waits");
+    let events = read_recording("ftrace-7.2-probed.txt.zst").0;
+    let (first, second) = events.split_at(events.len() / 2);
+    for (name, events) in [("a.parquet", first), ("b.parquet", second)] {
+        folder.file(name, &table_of(events, &System::default()));
+    }
+    let text = run("peers-python", &["-c", PROGRAM, folder.0.to_str().expect("a path of plain text")]);
+    let lines = text.lines().collect::<Vec<_>>();
+    assert!(lines.len() == 3 && lines.iter().all(|line| *line == lines[0]), "{text}");
+    let numbers = lines[0].split(' ').map(|number| number.parse::<i64>().expect("a number"));
+    let [count, least, most, sum, back, _] = numbers.collect::<Vec<_>>()[..] else { panic!("{text}") };
+    assert_eq!((count, least, most, sum), waits_of(&events), "{text}");
+    assert_eq!(back, -most, "{text}");
+}
+
+/// Number, least, greatest and sum of the times from a waking to the next switch to its task.
+fn waits_of(events: &[Kept]) -> (i64, i64, i64, i64) {
+    let mut woken = std::collections::BTreeMap::new();
+    let mut waits = Vec::new();
+    let mut sorted = events.iter().collect::<Vec<_>>();
+    sorted.sort_by_key(|kept| kept.event.time);
+    for kept in sorted {
+        match kept.event.kind {
+            EventKind::SchedWaking(wakeup) => drop(woken.insert(wakeup.pid, Some(kept.event.time))),
+            EventKind::SchedSwitch(switch) => {
+                if let Some(since) = woken.insert(switch.next_pid, None).flatten() {
+                    waits.push((kept.event.time.0 - since.0).cast_signed());
+                }
+            }
+            _ => {}
+        }
+    }
+    let extreme = |wait: Option<&i64>| *wait.expect("waits");
+    let (least, most) = (extreme(waits.iter().min()), extreme(waits.iter().max()));
+    (waits.len() as i64, least, most, waits.iter().sum())
+}
+
+/// No number is without sign, and no column's name means something else to those who read the file.
+#[test]
+fn the_columns_are_what_all_readers_take() {
+    let names = ["name", "file_row_number", "filename", "hive"];
+    for field in fairlab_trace::table::schema(&System::default()).fields() {
+        assert!(!field.data_type().is_unsigned_integer(), "{field}");
+        assert!(!names.contains(&field.name().as_str()) && !field.name().contains('.'), "{field}");
     }
 }
 
@@ -282,6 +360,33 @@ fn other_tables_and_damage_are_told_in_a_line() {
     ] {
         let error = read_back(bytes).err().expect("no table of events").to_string();
         assert!(error.starts_with(fact) && !error.contains('\n'), "{error}");
+    }
+}
+
+/// Some KB that unpack to more than is read are refused before they are unpacked; in a column that nobody asks for they do no harm, nor
+/// does one long text that 3,000 rows share.
+#[test]
+fn a_column_that_is_too_large_unpacked_is_refused() {
+    const PROGRAM: &str = r#"
+import sys, duckdb
+duckdb.sql("SET threads = 1; SET memory_limit = '2GB'")
+rows, text = {"distinct": (300, "repeat('a', 1000000) || range"), "repeated": (3000, "repeat('a', 1000000)")}[sys.argv[3]]
+duckdb.sql(f"copy (select 1::bigint as time_ns, 0 as cpu, 'tracing_mark_write' as event, 'marker' as kind, {text} as {sys.argv[2]} from range({rows})) to '{sys.argv[1]}' (format parquet, compression zstd)")
+"#;
+    let folder = Folder::new("large-column");
+    for (column, kind, is_refused) in
+        [("text", "distinct", true), ("note", "distinct", false), ("text", "repeated", false)]
+    {
+        let path = folder.0.join(format!("{column}-{kind}.parquet"));
+        run("peers-python", &["-c", PROGRAM, path.to_str().expect("a path of plain text"), column, kind]);
+        assert!(std::fs::metadata(&path).expect("a file").len() < 1 << 20);
+        let error = read_path(&path, &ReadOptions::default(), &mut Counter::default())
+            .err()
+            .map(|error| error.to_string());
+        let is_size = |error: &String| {
+            error.contains("column text of its group of rows 0 has 300") && !error.contains('\n')
+        };
+        assert_eq!(error.as_ref().is_some_and(is_size), is_refused, "{error:?}");
     }
 }
 

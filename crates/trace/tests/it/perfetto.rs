@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use fairlab_event::{Context, Event, EventKind, Flags, Ns, Pid, Sink, System};
-use fairlab_trace::LossKind;
 use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_trace::perfetto::PerfettoWriter;
+use fairlab_trace::{LossKind, Trouble};
 
 use crate::kept::{Kept, read_recording};
 use crate::peers::{Folder, run};
@@ -502,7 +502,7 @@ fn columns_of_switches_and_wakings_are_read() {
     };
     assert_eq!(words(&text), words(expected), "{text}");
     // Who ran before the first switch, nothing tells.
-    assert_eq!(stats.count(fairlab_trace::Trouble::SkippedRecord), 1);
+    assert_eq!(stats.count(Trouble::SkippedRecord), 1);
     let (events, _) = read_back(&trace);
     let contexts: Vec<_> =
         events.iter().map(|kept| (kept.event.context.pid.0, kept.event.context.tgid.0)).collect();
@@ -517,7 +517,16 @@ fn bundles_in_any_order_and_compressed_ones_are_merged() {
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(&early).expect("memory");
     let compressed = packet(&[blob(50, &encoder.finish().expect("memory"))]);
-    for trace in [[late.clone(), early.clone()].concat(), [late.clone(), compressed].concat()] {
+    let by_zstd = packet(&[blob(133, &zstd::encode_all(&early[..], 3).expect("memory"))]);
+    let whole =
+        packet(&[blob(133, &zstd::encode_all(&[&late[..], &early].concat()[..], 3).expect("memory"))]);
+    let traces = [
+        [&late[..], &early].concat(),
+        [&late[..], &compressed].concat(),
+        [&late[..], &by_zstd].concat(),
+        whole,
+    ];
+    for trace in traces {
         let (events, stats) = read_back(&trace);
         let times: Vec<_> = events.iter().map(|kept| (kept.event.time.0, kept.event.cpu.0)).collect();
         assert_eq!((times, stats.worst()), (vec![(40, 0), (50, 1), (60, 0), (90, 1)], None));
@@ -539,7 +548,7 @@ fn holes_are_told() {
         .map(|kept| (kept.event.time.0, matches!(kept.event.kind, EventKind::Lost { .. })))
         .collect();
     assert_eq!(holes, [(40, false), (60, true), (60, false), (80, true), (80, false)]);
-    assert_eq!(stats.count(fairlab_trace::Trouble::LostEvents), 2);
+    assert_eq!(stats.count(Trouble::LostEvents), 2);
 }
 
 #[test]
@@ -583,6 +592,145 @@ fn other_clocks_machines_and_events_are_told() {
     assert!(error(b"\n\xff\x01\x02").contains("at byte 0 there is no packet"));
 }
 
+/// A `GenericEventDescriptor`: the fields' names and types by their numbers from 1 on.
+fn description(field: i64, group: &str, name: &str, fields: &[(&str, i64)]) -> Vec<u8> {
+    let field_of = |(at, (name, kind)): (usize, &(&str, i64))| {
+        blob(2, &[number(3, at as i64 + 1), blob(1, name.as_bytes()), number(5, *kind)].concat())
+    };
+    let fields: Vec<_> = fields.iter().enumerate().map(field_of).collect();
+    let message = [blob(1, name.as_bytes()), fields.concat()].concat();
+    blob(11, &[number(1, field), blob(2, &message), blob(3, group.as_bytes())].concat())
+}
+
+/// An event of such a field.
+fn described(time: i64, field: u64, own: &[Vec<u8>]) -> Vec<u8> {
+    blob(2, &[number(1, time), number(2, 7), blob(field, &own.concat())].concat())
+}
+
+/// `FieldDescriptorProto::Type`.
+const INT64: i64 = 3;
+const UINT64: i64 = 4;
+const STRING: i64 = 9;
+
+#[test]
+fn events_that_the_trace_describes_are_read() {
+    let runtime = [("comm", STRING), ("pid", INT64), ("runtime", UINT64)];
+    let descriptions = [
+        description(65_600, "sched", "sched_stat_runtime", &runtime),
+        description(65_601, "block", "block_rq", &[("dev", UINT64), ("error", INT64), ("cmd", STRING)]),
+        description(65_602, "kprobes", "place", &[("__probe_ip", UINT64)]),
+        // Another subsystem's, of the same name.
+        description(65_603, "mine", "sched_stat_wait", &[("n", INT64)]),
+        // A second description of the first says nothing.
+        description(65_600, "sched", "sched_stat_iowait", &[]),
+    ];
+    let stat = [blob(1, b"worker"), number(2, 7), number(3, 1 << 40)];
+    let events = [
+        described(10, 65_600, &stat),
+        // In another order, and what is zero left out.
+        described(11, 65_600, &[number(3, 5), blob(1, b"idle")]),
+        described(12, 65_601, &[number(1, -1), number(2, -5), blob(3, b"WS")]),
+        described(13, 65_602, &[number(1, 16)]),
+        described(14, 65_603, &[number(1, 3)]),
+    ];
+    // Descriptions stand behind the events, and in a bundle of another CPU.
+    let trace = [bundle(1, &[events.concat()]), bundle(0, &descriptions)].concat();
+    let (events, stats) = read_back(&trace);
+    let told: Vec<_> = events.iter().map(|kept| format!("{:?}", kept.event.kind)).collect();
+    let runtime = |comm: &str, pid, runtime| {
+        let kind = EventKind::SchedStatRuntime {
+            comm: fairlab_event::Comm::from(comm),
+            pid: Pid(pid),
+            runtime: Ns(runtime),
+            vruntime: None,
+        };
+        format!("{kind:?}")
+    };
+    assert_eq!(told[..2], [runtime("worker", 7, 1 << 40), runtime("idle", 0, 5)]);
+    let others: Vec<_> = events[2..].iter().map(|kept| (kept.name.as_str(), kept.text.as_str())).collect();
+    let expected = [
+        ("block_rq", "dev=18446744073709551615 error=-5 cmd=WS"),
+        ("place", "__probe_ip=16"),
+        ("sched_stat_wait", "n=3"),
+    ];
+    assert_eq!(others, expected);
+    assert!(matches!(events[3].event.kind, EventKind::Kprobe { .. }));
+    assert_eq!(stats.worst(), None, "{:?}", stats.troubles());
+}
+
+#[test]
+fn events_that_the_trace_should_describe_are_told() {
+    let stat = |time| described(time, 65_600, &[number(2, 7)]);
+    let few = [(0..200).map(|at| switch(at, (0, ""), 0, (7, "a"))).collect::<Vec<_>>().concat(), stat(300)];
+    let (events, stats) = read_back(&bundle(0, &few));
+    assert_eq!((events.len(), stats.count(Trouble::UnknownEventFormat)), (200, 1));
+    let many = bundle(0, &[switch(1, (0, ""), 0, (7, "a")), stat(2)]);
+    let read = fairlab_trace::read(Box::new(&many[..]), &fairlab_trace::ReadOptions::default(), &mut ());
+    let error = read.expect_err("any of them may be the scheduler's").to_string();
+    assert!(error.contains("1 of 2 records are of events that the file does not describe"), "{error}");
+}
+
+#[test]
+fn what_two_data_sources_gave_is_taken_once() {
+    let of = |sequence, parts: &[Vec<u8>]| {
+        packet(&[blob(1, &[number(1, 0), parts.concat()].concat()), number(10, sequence)])
+    };
+    let marker = |time, text: &str| {
+        blob(2, &[number(1, time), number(2, 7), blob(3, &blob(2, text.as_bytes()))].concat())
+    };
+    let switches = [switch(40, (0, ""), 0, (7, "worker")), switch(1900, (7, "worker"), 1, (0, ""))];
+    // Two of one text at one time are two; what one source alone has is no repetition.
+    let [begin, end] = &switches;
+    let markers = [marker(50, "x"), marker(50, "x"), marker(60, "y")].concat();
+    let first = of(2, &[begin.clone(), markers.clone(), end.clone()]);
+    let second = of(4, &[begin.clone(), markers, marker(70, "own"), end.clone()]);
+    let (alone, _) = read_back(&first);
+    let (both, stats) = read_back(&[first.clone(), second].concat());
+    assert_eq!((alone.len(), both.len()), (5, 6));
+    let told = |events: &[Kept]| {
+        let mut told: Vec<_> =
+            events.iter().map(|kept| (kept.event.time.0, kept.name.clone(), kept.text.clone())).collect();
+        told.retain(|(_, _, text)| text != "own");
+        told
+    };
+    assert_eq!(told(&both), told(&alone));
+    assert_eq!(stats.count(Trouble::RecordedTwice), 5);
+    // One source in columns, the other not.
+    let (columns, _) = read_back(&of(2, &[compact()]));
+    let same =
+        [switch(4000, (7, "worker"), 0, (8, "other")), switch(6000, (8, "other"), 1, (0, "swapper/0"))];
+    let (both, stats) = read_back(&[of(2, &[compact()]), of(4, &same)].concat());
+    assert_eq!((both.len(), stats.count(Trouble::RecordedTwice)), (columns.len(), 2));
+}
+
+/// How often each kind of event is there.
+fn counted(file: &str) -> (std::collections::BTreeMap<String, u64>, fairlab_trace::ImportStats) {
+    let mut kinds = std::collections::BTreeMap::new();
+    let mut sink = fairlab_event::sink_fn(|event: &Event<'_>| {
+        *kinds.entry(event.kind.name().to_string()).or_insert(0) += 1;
+    });
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file);
+    let stats =
+        fairlab_trace::read_path(&path, &fairlab_trace::ReadOptions::default(), &mut sink).expect(file);
+    drop(sink);
+    (kinds, stats)
+}
+
+/// As counted in the files by their bytes.
+#[test]
+fn recordings_of_today_are_read() {
+    let (kinds, stats) = counted("perfetto-56-stat-runtime.pftrace.zst");
+    assert_eq!(kinds["sched_stat_runtime"], 764);
+    assert_eq!(stats.count(Trouble::UnknownEventFormat), 0);
+    let (kinds, stats) = counted("perfetto-56-two-sources.pftrace.zst");
+    // All that one source gave, the other gave too: its events, those that are not read, and the first switches in columns,
+    // of which nothing tells who leaves.
+    let count = |trouble| stats.count(trouble);
+    let of_one = stats.events + count(Trouble::OtherTracepoint) + count(Trouble::SkippedRecord);
+    assert_eq!((kinds["sched_migrate_task"], count(Trouble::RecordedTwice)), (52, of_one), "{kinds:?}");
+    assert_eq!(stats.worst(), Some(fairlab_trace::Severity::Warning));
+}
+
 /// Nothing that a file may hold ends in a panic.
 #[test]
 fn damaged_traces_are_read_as_far_as_they_go() {
@@ -619,7 +767,7 @@ fn states_of(release: Option<&str>, states: &[i64]) -> (Vec<String>, u64) {
         EventKind::SchedSwitch(switch) => Some(switch.prev_state.to_string()),
         _ => None,
     });
-    (states.collect(), stats.count(fairlab_trace::Trouble::NumberedState))
+    (states.collect(), stats.count(Trouble::NumberedState))
 }
 
 #[test]

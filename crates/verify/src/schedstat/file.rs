@@ -145,11 +145,7 @@ impl Schedstat {
         let (Some(span), Some(numbers)) = (rest.get(named), rest.get(named + 1..)) else {
             return Err(format!("{first} has no counters"));
         };
-        let hexadecimal = |digit: char| digit.is_ascii_hexdigit() || digit == ',';
-        if !span.chars().all(hexadecimal) {
-            return Err(format!("'{span}' is no mask of CPUs"));
-        }
-        let span = span.replace(',', "").trim_start_matches('0').to_string();
+        let span = span_of(span).ok_or_else(|| format!("'{span}' is no mask of CPUs"))?;
         let names = domain_names(self.version);
         let counters = counters(first, &names, numbers, &[names.len()])?;
         Ok((SchedstatScope { cpu, span: Some(span) }, SchedstatLine { level: Some(level), counters }))
@@ -173,6 +169,12 @@ impl Schedstat {
         }
         Ok(counted)
     }
+}
+
+/// A mask of CPUs as the kernel prints it, without commas and leading zeros.
+pub(super) fn span_of(mask: &str) -> Option<String> {
+    let hexadecimal = |digit: char| digit.is_ascii_hexdigit() || digit == ',';
+    mask.chars().all(hexadecimal).then(|| mask.replace(',', "").trim_start_matches('0').to_string())
 }
 
 /// The counters of a domain's line in the order of a version.

@@ -1,18 +1,22 @@
 //! What `perf sched stats record` keeps: two readings of `/proc/schedstat` as records of a perf.data.
 //!
-//! Facts: tools/lib/perf/include/perf/event.h and schedstat-v15.h to v17, from Linux 7.0. A record has its line's counters in their
-//! order, and no mask of CPUs: domains are told apart by their numbers.
+//! Facts: tools/lib/perf/include/perf/event.h and schedstat-v15.h to v17, from Linux 7.0, and files of perf 7.2 and 7.3. A record has
+//! its line's counters in their order, and no mask of CPUs: a feature behind the records has those of domains. Without it,
+//! domains are told apart by their numbers.
 //!
 //! Must not know: what the counters are compared with.
 
 use std::collections::BTreeMap;
 
-use super::file::{OF_A_CPU, Schedstat, SchedstatLine, SchedstatScope, domain_names};
+use super::file::{OF_A_CPU, Schedstat, SchedstatLine, SchedstatScope, domain_names, span_of};
 
 const MAGIC: &[u8] = b"PERFILE2";
 /// Where the header says where records are.
 const DATA_AT: usize = 40;
 const HEAD: usize = 8;
+/// Where the header's bits of features are, and that of `HEADER_CPU_DOMAIN_INFO`.
+const FEATURES_AT: usize = 72;
+const DOMAINS: usize = 32;
 /// `PERF_RECORD_SCHEDSTAT_CPU` and `PERF_RECORD_SCHEDSTAT_DOMAIN`.
 const OF_CPU: u32 = 85;
 const OF_DOMAIN: u32 = 86;
@@ -40,6 +44,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Schedstat>, String> {
         |at: usize| word(at).and_then(|place| usize::try_from(place).ok()).ok_or("it ends within its header");
     let (mut at, size) = (place(DATA_AT)?, place(DATA_AT + 8)?);
     let end = at.saturating_add(size).min(bytes.len());
+    let spans = spans(bytes, end).unwrap_or_default();
     let mut readings: Vec<Schedstat> = Vec::new();
     // How often each place was read.
     let mut seen: BTreeMap<SchedstatScope, usize> = BTreeMap::new();
@@ -49,7 +54,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Schedstat>, String> {
         let Some(record) = record.get(..length).filter(|_| length >= HEAD) else {
             return Err(format!("no whole record stands at byte {at}"));
         };
-        if let Some((stat, place, line)) = line_of(record).map_err(|fact| format!("byte {at}: {fact}"))? {
+        if let Some((stat, place, line)) =
+            line_of(record, &spans).map_err(|fact| format!("byte {at}: {fact}"))?
+        {
             let turn = seen.entry(place.clone()).or_default();
             if readings.len() <= *turn {
                 readings.push(stat);
@@ -62,8 +69,52 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Schedstat>, String> {
     if readings.is_empty() { Err("it has no counters of /proc/schedstat".to_string()) } else { Ok(readings) }
 }
 
+/// The CPUs of each CPU's domains by their numbers, if the file tells them.
+///
+/// The feature has the version and the greatest number of domains. Then follow each CPU and how many domains it has. A domain
+/// has its number, its name from version 17 on, and its CPUs as a mask and as a list.
+fn spans(bytes: &[u8], end_of_records: usize) -> Option<BTreeMap<(u32, u32), String>> {
+    let bit = |index: usize| Some(bytes.get(FEATURES_AT + index / 8)? >> (index % 8) & 1 != 0);
+    let before = (0..DOMAINS).filter(|&index| bit(index) == Some(true)).count();
+    bit(DOMAINS)?.then_some(())?;
+    let place = |at: usize| -> Option<usize> {
+        usize::try_from(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?)).ok()
+    };
+    let entry = end_of_records + 16 * before;
+    let (start, size) = (place(entry)?, place(entry + 8)?);
+    let mut rest = bytes.get(start..start.checked_add(size)?)?;
+    let number = |rest: &mut &[u8]| {
+        let (word, behind) = rest.split_first_chunk::<4>()?;
+        *rest = behind;
+        Some(u32::from_le_bytes(*word))
+    };
+    let text = |rest: &mut &[u8]| {
+        let (text, behind) = rest.split_at_checked(number(rest)? as usize)?;
+        *rest = behind;
+        let length = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+        Some(String::from_utf8_lossy(&text[..length]).into_owned())
+    };
+    let (version, _most) = (number(&mut rest)?, number(&mut rest)?);
+    let mut spans = BTreeMap::new();
+    while !rest.is_empty() {
+        let (cpu, domains) = (number(&mut rest)?, number(&mut rest)?);
+        for _ in 0..domains {
+            let level = number(&mut rest)?;
+            if version >= 17 {
+                text(&mut rest)?;
+            }
+            spans.insert((cpu, level), span_of(&text(&mut rest)?)?);
+            text(&mut rest)?;
+        }
+    }
+    Some(spans)
+}
+
 /// The line that a record has, and a reading of its version and time without lines.
-fn line_of(record: &[u8]) -> Result<Option<(Schedstat, SchedstatScope, SchedstatLine)>, String> {
+fn line_of(
+    record: &[u8],
+    spans: &BTreeMap<(u32, u32), String>,
+) -> Result<Option<(Schedstat, SchedstatScope, SchedstatLine)>, String> {
     let short = || "the record is too short".to_string();
     let number = |at: usize, size: usize| -> Option<u64> {
         let bytes = record.get(at..at + size)?;
@@ -89,7 +140,8 @@ fn line_of(record: &[u8]) -> Result<Option<(Schedstat, SchedstatScope, Schedstat
         at += size;
     }
     let level = if is_domain { Some(of(DOMAIN_AT, 2)? as u32) } else { None };
-    let place = SchedstatScope { cpu, span: level.map(|level| format!("number {level}")) };
+    let span = |level: u32| spans.get(&(cpu, level)).cloned().unwrap_or_else(|| format!("number {level}"));
+    let place = SchedstatScope { cpu, span: level.map(span) };
     let stat = Schedstat { version, timestamp: time, lines: BTreeMap::new() };
     Ok(Some((stat, place, SchedstatLine { level, counters })))
 }
@@ -147,6 +199,41 @@ mod tests {
         assert!(counted.lines.values().flat_map(|line| &line.counters).all(|(_, count)| *count == 5));
         let domain = SchedstatScope { cpu: 3, span: Some("number 1".to_string()) };
         assert_eq!(before.lines[&domain].counters[0], ("busy lb_count".to_string(), 0));
+    }
+
+    /// As perf 7.3 writes it, its strings with less padding.
+    fn with_domains(mut file: Vec<u8>, version: u32, mask: &str) -> Vec<u8> {
+        let text = |text: &str| {
+            let padded = (text.len() + 1).next_multiple_of(4);
+            let mut bytes = (padded as u32).to_le_bytes().to_vec();
+            bytes.extend(text.as_bytes());
+            bytes.resize(4 + padded, 0);
+            bytes
+        };
+        let name = if version >= 17 { text("MC") } else { Vec::new() };
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let section = [words(&[version, 1, 3, 1, 1]), name, text(mask), text("0-3")].concat();
+        file[FEATURES_AT..FEATURES_AT + 5].copy_from_slice(&[1 << 3, 0, 0, 0, 1]);
+        let at = file.len() as u64 + 32;
+        let places = [[0, 0], [at, section.len() as u64]].concat();
+        file.extend(places.iter().flat_map(|place| place.to_le_bytes()));
+        [file, section].concat()
+    }
+
+    #[test]
+    fn domains_have_the_cpus_that_the_file_tells() {
+        let records = [record(OF_CPU, 3, 0, 9, &of_cpu(0)), record(OF_DOMAIN, 3, 1, 9, &of_domain(0))];
+        for (version, mask, span) in [(16, "00000000,0000000f", "f"), (17, "f", "f"), (16, "x", "number 1")] {
+            let whole = with_domains(file(&records), version, mask);
+            let of = |bytes: &[u8]| {
+                let readings = read(bytes).expect("a reading");
+                readings[0].lines.keys().filter_map(|scope| scope.span.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(of(&whole), [span], "{version} {mask}");
+            for cut in file(&records).len()..whole.len() {
+                assert_eq!(of(&whole[..cut]), ["number 1"], "{version} {mask} {cut}");
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fairlab_change::releases::{Extent, OracleTable, ReleaseAnswer, RowAnswer, survey};
+use fairlab_change::releases::{Extent, NAMED_RUN, OracleTable, ReleaseAnswer, RowAnswer, survey};
 use fairlab_event::Ns;
 use fairlab_lab::answer::FirstAnswer;
 use fairlab_lab::provenance::Origin;
@@ -20,7 +20,8 @@ use crate::{output, ray};
 pub fn execute(args: &FidelityArgs, only: &str) -> Result<(), CliError> {
     let page = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
     let stop = stop_on_interrupt()?;
-    let extent = Extent { seeds: args.seeds, cases: args.cases };
+    let extent =
+        Extent { seeds: args.seeds, cases: args.cases, duration: args.duration.unwrap_or(NAMED_RUN) };
     let line = ProgressLine::new("fidelity");
     let mut carrier = ray::of(&args.on, &stop)?;
     let place = ray::place(carrier.as_mut(), experiment::jobs(args.jobs));

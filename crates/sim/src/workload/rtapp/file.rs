@@ -6,7 +6,7 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{CpuMask, Policy};
 
-use super::json::{self, JsonNode};
+use super::json::{self, JsonNode, RepeatedNames};
 use super::plan::{
     Resource, RtAppBarrier, RtAppPhase, RtAppPlan, RtAppStep, RtAppTask, TaskGroupPath, ThreadAttributes,
 };
@@ -52,9 +52,18 @@ const GLOBAL_WITHOUT_EFFECT: &[&str] = &[
     "log_basename",
     "log_size",
     "logdir",
+    "logstats",
     "mem_buffer_size",
     "per_thread_calibration",
 ];
+
+/// Members of the file, and of objects that events have.
+const OTHERS: &[&str] = &["tasks", "global", "resources", "ref", "mutex", "mode", "count"];
+
+/// Whether a member of this name is one of a kind: neither a task nor a phase nor an event.
+fn is_property(name: &str) -> bool {
+    [PROPERTIES, GLOBAL, GLOBAL_WITHOUT_EFFECT, OTHERS].iter().any(|names| names.contains(&name))
+}
 
 /// What only tasks with deadlines have.
 const OF_DEADLINES: &[&str] = &["dl-period", "dl-deadline", "period", "deadline"];
@@ -71,14 +80,22 @@ const MICROS_MAX: i64 = 1_000_000_000_000;
 /// How many timers of their own all threads may have together.
 const TIMERS_MAX: usize = 10_000_000;
 
-/// Reads a file.
+/// Reads a file, in which names may come again.
 ///
 /// # Errors
 /// One line that says what is wrong, and where: line and column, or the members that lead to it.
-pub(super) fn parse(text: &str) -> Result<RtAppPlan, String> {
-    let root = json::parse(text)?;
+pub(super) fn parse(text: &str, names: RepeatedNames) -> Result<RtAppPlan, String> {
+    let (root, repeated) = json::parse(text, names, is_property)?;
     let root = members(&root, "the file")?;
     let mut reader = RtAppReader::default();
+    for path in repeated {
+        reader.leave_out(&match names {
+            RepeatedNames::Last => {
+                format!("all but the last '{path}' of several, as in rt-app (--workgen keeps all)")
+            }
+            RepeatedNames::Each => format!("all but the first '{path}' of several: it is one of a kind"),
+        });
+    }
     for (name, _) in root.iter().filter(|(name, _)| !is_comment(name)) {
         match name.as_str() {
             "tasks" | "global" => {}
@@ -173,8 +190,11 @@ impl RtAppReader {
                 let mut phase = self.phase(task, FilePosition { task: name, at: name, instances })?;
                 // What a task without phases says of scheduling has been said of the task, 'loop' of its only phase.
                 phase.attributes = ThreadAttributes::default();
-                phases.push(phase);
                 repeat = if find(task, "loop").is_some() { 1 } else { -1 };
+                if repeat > 0 && phase.repeat >= 0 {
+                    self.plan.looped_without_phases.push(name.to_string());
+                }
+                phases.push(phase);
             }
         }
         if phases.is_empty() {

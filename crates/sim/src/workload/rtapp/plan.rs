@@ -105,6 +105,8 @@ pub(super) struct RtAppPlan {
     pub groups: Vec<GroupSpec>,
     /// What the file says and the model leaves out, one line each.
     pub left_out: Vec<String>,
+    /// Tasks that end by a `loop` beside their events, without `phases`.
+    pub looped_without_phases: Vec<String>,
 }
 
 /// A barrier, as rt-app makes it of a mutex and a condition variable.

@@ -47,6 +47,8 @@ pub(super) struct RtAppThread {
     pub step: usize,
     /// It stands on the list of something and must sleep until it is taken off.
     pub waits: bool,
+    /// It sleeps without a timer, and nobody has woken it since.
+    pub sleeps: bool,
     /// When it was to be woken by the timer that it sleeps on.
     pub timer_due: Option<Ns>,
     /// Timers of its own, by number: when each is due next.
@@ -86,6 +88,7 @@ impl RtAppThread {
             task_loops: 0,
             step: 0,
             waits: false,
+            sleeps: false,
             timer_due: None,
             timers: vec![None; timers],
             current: Loop::default(),
