@@ -188,7 +188,10 @@ impl Explain {
         if self.woken_while_running > 0 {
             let beside = match self.tracker.has_wakeup() {
                 true => "latency counts them with --woken-while-running only",
-                false => "the trace has no sched_wakeup, which would tell whether they were to sleep",
+                false => {
+                    "latency counts them with --woken-while-running only; the trace has no sched_wakeup, which would tell whether they \
+                     were to sleep"
+                }
             };
             notices.push(format!(
                 "{} waits of tasks that were woken while they still ran are counted from the switch on; {beside}",

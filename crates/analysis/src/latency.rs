@@ -149,9 +149,6 @@ impl Latency {
         let waits = self.tasks.woken_while_running;
         let how = match self.options.woken_while_running {
             _ if waits == 0 => return None,
-            _ if !self.tracker.has_wakeup() => {
-                "counted from the switch on; the trace has no sched_wakeup, which would tell whether they were to sleep"
-            }
             true => "counted from the switch on, as explain does; perf counts none of them",
             false => "not counted, as in perf; explain counts them, and latency with --woken-while-running",
         };
@@ -215,8 +212,7 @@ impl Latency {
             if let TrackerChange::Switched { left: Some(left), .. } = change
                 && self.tracker.task(left.task).wait.is_some_and(|wait| wait.woken_while_running)
             {
-                // perf's table is made of sched_wakeup: where there is none, there is nothing to be like.
-                let waits = self.options.woken_while_running || !self.tracker.has_wakeup();
+                let waits = self.options.woken_while_running;
                 self.each(|tasks| tasks.woken_while_running(switch.prev_pid, waits));
             }
         }

@@ -329,12 +329,15 @@ pub struct ViewArgs {
 /// How a trace is read.
 #[derive(Debug, Args)]
 pub struct ReadingArgs {
-    /// Ticks per second of the trace clock, for traces with integer time stamps.
+    /// Ticks per second of the trace clock, for traces whose clock counts no nanoseconds.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
     /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
+    /// Shift the times of CPUs whose clocks stand apart, by what the wakeups between them show. Reads the trace several times.
+    #[arg(long)]
+    pub align_cpus: bool,
     /// Answer even if more than 1 % of the events of a kind cannot be read; standard error says which.
     #[arg(long)]
     pub allow_unreadable: bool,
@@ -346,6 +349,7 @@ impl ReadingArgs {
         ReadOptions {
             clock_hz: self.clock_hz,
             instance: self.instance.clone(),
+            align_cpus: self.align_cpus,
             allow_unreadable: self.allow_unreadable,
             ..ReadOptions::default()
         }
@@ -643,7 +647,7 @@ pub struct VerifyArgs {
     /// How many misses are shown with the state of their queue.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub misses: usize,
-    /// Ticks per second of the trace clock, for traces with integer time stamps.
+    /// Ticks per second of the trace clock, for traces whose clock counts no nanoseconds.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
     /// Answer even if more than 1 % of the events of a kind cannot be read; standard error says which.

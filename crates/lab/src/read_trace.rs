@@ -81,6 +81,7 @@ pub fn warnings(file: &Path, stats: &ImportStats, notices: &[String]) -> Vec<Str
     let troubles = stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info);
     lines.extend(troubles.map(|count| format!("{file}: {count}")));
     lines.extend(stats.unreadable().iter().map(|unreadable| format!("{file}: {unreadable}")));
+    lines.extend(stats.shift_notes().map(|note| format!("{file}: {note}")));
     lines.extend(notices.iter().map(|notice| format!("{file}: {notice}")));
     lines
 }

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use fairlab_analysis::clock_skew::ClockSkew;
 use fairlab_event::{Event, EventKind, Pid, Sink, System};
 use fairlab_kernel::CpuMask;
-use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
+use fairlab_trace::{BytesRead, ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::{RecordingFacts, told_beside, told_in, trace_of};
 
@@ -22,12 +23,37 @@ pub fn read_recorded(
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
     let RecordingFacts { system, clock_hz, allowed, .. } = told_beside(path).unwrap_or_default();
-    let options = ReadOptions { clock_hz: options.clock_hz.or(clock_hz), ..options.clone() };
-    read_path(
-        &trace_of(path),
-        &options,
-        &mut SystemCompleter { sink, beside: system, is_told: false, allowed },
-    )
+    let trace = trace_of(path);
+    let mut options = ReadOptions { clock_hz: options.clock_hz.or(clock_hz), ..options.clone() };
+    if options.align_cpus {
+        options.cpu_shifts = cpu_shifts(&trace, &options)?;
+    }
+    read_path(&trace, &options, &mut SystemCompleter { sink, beside: system, is_told: false, allowed })
+}
+
+/// After so many readings nothing gets better.
+const READINGS_MAX: usize = 4;
+
+/// What puts the clocks of CPUs that stand apart right. The first reading tells it within a hundredth, each further one what is left.
+fn cpu_shifts(trace: &Path, options: &ReadOptions) -> Result<Vec<i64>, ImportError> {
+    if !std::fs::metadata(trace).is_ok_and(|found| found.is_file() || found.is_dir()) {
+        return Err(ImportError::Unsupported(
+            "--align-cpus reads a trace several times, which this one cannot be: copy it into a file first"
+                .to_string(),
+        ));
+    }
+    let mut options = ReadOptions { read: BytesRead::default(), ..options.clone() };
+    for _ in 0..READINGS_MAX {
+        let mut skew = ClockSkew::default();
+        read_path(trace, &options, &mut skew)?;
+        let more = skew.shifts();
+        if more.is_empty() {
+            break;
+        }
+        options.cpu_shifts.resize(options.cpu_shifts.len().max(more.len()), 0);
+        options.cpu_shifts.iter_mut().zip(more).for_each(|(shift, more)| *shift += more);
+    }
+    Ok(options.cpu_shifts)
 }
 
 /// What the files beside one, or in a folder, tell of a run: kernel, machine, and how it came about.

@@ -182,20 +182,33 @@ impl EventPresence {
     }
 
     /// Whether there is what no walk can do without.
-    ///
-    /// # Errors
-    /// There is not.
-    pub(super) fn check(&self, trace: &Path) -> Result<(), LabError> {
-        let needed = [
-            (&[Tracepoint::SchedSwitch][..], self.switches),
+    pub(super) const fn suffices(&self) -> bool {
+        self.switches > 0 && self.wakeups + self.wakings > 0 && self.runtimes > 0
+    }
+
+    /// What is missing of that.
+    fn lacking(&self) -> Vec<&'static [Tracepoint]> {
+        let needed: [(&[Tracepoint], u64); 3] = [
+            (&[Tracepoint::SchedSwitch], self.switches),
             (&[Tracepoint::SchedWakeup, Tracepoint::SchedWaking], self.wakeups + self.wakings),
             (&[Tracepoint::SchedStatRuntime], self.runtimes),
         ];
+        needed.into_iter().filter(|&(_, count)| count == 0).map(|(any, _)| any).collect()
+    }
+
+    /// Whether there is what no walk can do without; `looked_at`: how many events there were at the beginning that had to have it, if there were more.
+    ///
+    /// # Errors
+    /// There is not.
+    pub(super) fn check(&self, trace: &Path, looked_at: Option<u64>) -> Result<(), LabError> {
         let names = |any: &[Tracepoint]| any.iter().map(|one| one.name()).collect::<Vec<_>>().join(" or ");
-        let missing =
-            needed.iter().filter(|(_, count)| *count == 0).map(|(any, _)| names(any)).collect::<Vec<_>>();
+        let missing = self.lacking().into_iter().map(names).collect::<Vec<_>>();
         if !missing.is_empty() {
-            let problem = format!("{}: the trace has no {}", trace.display(), missing.join(", no "));
+            let who = match looked_at {
+                Some(count) => format!("the first {count} events of the trace have"),
+                None => "the trace has".to_string(),
+            };
+            let problem = format!("{}: {who} no {}", trace.display(), missing.join(", no "));
             return Err(LabError::new(problem, HINT));
         }
         // Without either, nothing tells where tasks are queued that are woken.

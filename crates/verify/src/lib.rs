@@ -145,8 +145,12 @@ fn told_kernel(
 fn complete(recording: &mut Recording, path: &Path, options: &VerifyOptions) -> Result<(), LabError> {
     if recording.lacks_system() && path != Path::new("-") {
         let mut told = ToldByTrace::default();
-        read_trace(&recording.trace, options, &mut told)?;
-        recording.take_system(&told.0);
+        let trace = &recording.trace;
+        match read_path(trace, &options.for_reader(trace), &mut told) {
+            // What a trace tells of itself stands before its events: it is not asked when these were.
+            Ok(_) | Err(ImportError::UntoldClock(_)) => recording.take_system(&told.0),
+            Err(error) => return Err(unreadable(trace, &error)),
+        }
     }
     Ok(())
 }
@@ -170,10 +174,10 @@ impl Sink for ToldByTrace {
 pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> Result<Agreement, LabError> {
     let mut recording = Recording::open(path)?;
     complete(&mut recording, path, options)?;
+    let (topology, tick) = machine(&recording, options)?;
     if recording.needs_hierarchy() && path != Path::new("-") {
         hierarchy(&recording.trace, options)?.tell(&mut recording);
     }
-    let (topology, tick) = machine(&recording, options)?;
     let (trace, origin) = (recording.trace.clone(), recording.origin);
     let (release, probed) = (recording.release.clone(), recording.shows_weights);
     let nr_cpus = topology.nr_cpus();
@@ -203,7 +207,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
             return Err(contradicts(&trace, &at, &assertion));
         }
     };
-    feed.present.check(&trace)?;
+    feed.present.check(&trace, feed.stopped_at)?;
     feed.check_cpus(&trace, nr_cpus)?;
     notes.extend(feed.present.lacks());
     let mut walker = feed.walker;
@@ -339,6 +343,8 @@ struct WalkerFeed {
     events: u64,
     present: EventPresence,
     unreported: WakeupRestorer,
+    /// After how many events it was clear that no walk can be made: the rest is not looked at.
+    stopped_at: Option<u64>,
 }
 
 impl Sink for WalkerFeed {
@@ -348,8 +354,16 @@ impl Sink for WalkerFeed {
         if event.kind.is_task_record() {
             return;
         }
+        if self.stopped_at.is_some() {
+            return;
+        }
         let record = EventRecord::new(self.events, event);
         self.present.note(&record);
+        // No event has been walked by now: so many are looked ahead at.
+        if self.events >= walker::LOOK_AHEAD as u64 && !self.present.suffices() {
+            self.stopped_at = Some(self.events);
+            return;
+        }
         self.unreported.push(record);
         self.hand_on();
     }
@@ -358,7 +372,7 @@ impl Sink for WalkerFeed {
 impl WalkerFeed {
     fn new(walker: Walker) -> WalkerFeed {
         let unreported = WakeupRestorer::new(walker.prev_state_may_lie());
-        WalkerFeed { walker, events: 0, present: EventPresence::default(), unreported }
+        WalkerFeed { walker, events: 0, present: EventPresence::default(), unreported, stopped_at: None }
     }
 
     fn hand_on(&mut self) {
@@ -370,8 +384,11 @@ impl WalkerFeed {
         }
     }
 
-    /// Walks what is left.
+    /// Walks what is left, unless that leads to nothing.
     fn finish(&mut self) {
+        if !self.present.suffices() {
+            return;
+        }
         self.unreported.close();
         self.hand_on();
         self.walker.finish();

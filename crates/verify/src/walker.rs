@@ -59,7 +59,7 @@ use trace_lacks::TraceLacks;
 use traced::TracedStep;
 
 /// How many events are looked ahead at. A task that has been placed may wait this long before its place is printed.
-const LOOK_AHEAD: usize = 1 << 17;
+pub(super) const LOOK_AHEAD: usize = 1 << 17;
 
 /// Events at the beginning that are not judged where the recording has no snapshot inside the trace.
 pub(super) const WARM_UP_EVENTS: u64 = 100;

@@ -1,5 +1,6 @@
 //! Recordings of one program's switches (`perf record --switch-events` without `-a`), of which perf's own listing was added up:
-//! how often a thread came back that had left runnable, how long that took at most and in all, and how long threads ran.
+//! how often a thread came back that had left runnable, how long that took at most and in all, and how long threads ran. A
+//! tracepoint counts before the record that follows it.
 
 use std::path::{Path, PathBuf};
 
@@ -27,8 +28,8 @@ const RECORDED: [OwnSwitches; 3] = [
     OwnSwitches {
         file: "perf-own-switches-tracepoint.data.zst",
         trouble: (Trouble::OwnSwitches, 116),
-        waits: (123, 79_961_749, 4_173_245_539),
-        ran: (11054, 179_022_662),
+        waits: (123, 79_961_749, 4_173_043_863),
+        ran: (11054, 179_075_140),
     },
     OwnSwitches {
         file: "perf-own-switches-no-cpu.data.zst",

@@ -327,9 +327,11 @@ fn perf_answers_of_our_files_as_we_do() {
     );
     for source in sources {
         let copy = folder.path("copy.data");
-        answer(&["convert", &source, &copy]);
+        // A tick of its clock is 1 ns.
+        let rate = if source.contains("probed") { &["--clock-hz", "1000000000"][..] } else { &[] };
+        answer(&[&["convert", &source, &copy], rate].concat());
         for pids in [&[][..], &["-p"]] {
-            let ours = answer(&[&["latency"], pids, &[&source]].concat());
+            let ours = answer(&[&["latency"], pids, &[&source], rate].concat());
             let theirs = perf(&[&["sched", "latency"], pids, &["-i", &copy]].concat());
             assert_alike(&ours, &theirs, &format!("{source} {pids:?}"));
         }

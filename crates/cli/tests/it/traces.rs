@@ -168,9 +168,140 @@ fn pages_need_neither_a_table_of_states_nor_a_clock_of_nanoseconds() {
     assert_eq!(waits(&pages, &["--clock-hz", "2000000000"], 200), Some((60, 400_000)));
     // Fields that the event must have, and has not.
     std::fs::write(&format, described.replace("prev_pid;", "was_pid;")).expect("written");
-    let output = fairlab(&["latency", &pages]);
+    let output = fairlab(&["latency", &pages, "--clock-hz", "2000000000"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("sched_switch events cannot be read"), "{}", text(&output.stderr));
+}
+
+/// What `trace-cmd report` prints of a clock whose stamps it takes for no nanoseconds, though `boot`'s are: no blank is left
+/// before them.
+#[test]
+fn stamps_that_stick_to_the_flags_are_read_by_their_rate_and_never_guessed() {
+    let folder = Folder::new("stuck");
+    let lines = "cpus=2
+            feed-100   [000] d..3.920058677513: sched_waking:         comm=eater pid=200 prio=120 target_cpu=001
+          <idle>-0     [001] d..2.920058977513: sched_switch:         swapper/1:0 [120] R ==> eater:200 [120]
+           eater-200   [001] d..21920059977513: sched_switch:         eater:200 [120] S ==> swapper/1:0 [120]\n";
+    let file = folder.file("boot.txt", lines);
+    assert_eq!(waits(&file, &["--clock-hz", "1000000000"], 200), Some((1, 300_000)));
+    assert_eq!(waits(&file, &["--clock-hz", "3000000000"], 200), Some((1, 100_000)));
+    let named = folder.file("named.txt", &format!("# clock: boot\n{lines}"));
+    assert_eq!(waits(&named, &[], 200), Some((1, 300_000)));
+    let counted = folder.file("counter.txt", &format!("# clock: counter\n{lines}"));
+    for (file, options) in [(&file, &[][..]), (&counted, &[]), (&counted, &["--clock-hz", "1000"])] {
+        for command in ["latency", "timehist", "summary", "explain"] {
+            let output = fairlab(&[&[command, file], options].concat());
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command}: {error}");
+            assert!(error.contains("count") && error.lines().count() <= 2, "{command}: {error}");
+        }
+    }
+}
+
+/// Tasks of two CPUs that wake each other: the lines of each with its CPU's clock ahead by so much, in the order of their stamps.
+fn of_clocks(ahead: [i64; 2]) -> String {
+    let mut lines: Vec<(i64, String)> = Vec::new();
+    let mut random = 7_u64;
+    let mut below = |limit: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((random >> 33) % limit) as i64
+    };
+    for cpu in 0..2 {
+        let mut now = 1_000_000_000 + below(900_000);
+        for _ in 0..400 {
+            let pid = 100 + cpu;
+            let mut line = |time: i64, cpu: usize, of: &str, event: String| {
+                let stamp = time + ahead[cpu];
+                let (seconds, ns) = (stamp / 1_000_000_000, stamp % 1_000_000_000);
+                lines.push((stamp, format!("{of} [{cpu:03}] d..2. {seconds}.{ns:09}: {event}\n")));
+            };
+            now += 300_000 + below(900_000);
+            let waking = format!("sched_waking: comm=t{cpu} pid={pid} prio=120 target_cpu={cpu:03}");
+            line(now, 1 - cpu, "          <idle>-0      ", waking);
+            now += 4_000 + below(60_000);
+            let (idle, task) = (format!("swapper/{cpu}"), format!("t{cpu}"));
+            let switch = |prev: &str, prev_pid: usize, state: &str, next: &str, next_pid: usize| {
+                format!(
+                    "sched_switch: prev_comm={prev} prev_pid={prev_pid} prev_prio=120 prev_state={state} ==> \
+                     next_comm={next} next_pid={next_pid} next_prio=120"
+                )
+            };
+            line(now, cpu, "          <idle>-0      ", switch(&idle, 0, "R", &task, pid));
+            now += 20_000 + below(80_000);
+            line(now, cpu, &format!("              t{cpu}-{pid}    "), switch(&task, pid, "S", &idle, 0));
+        }
+    }
+    lines.sort();
+    ["# tracer: nop\n".to_string()].into_iter().chain(lines.into_iter().map(|(_, line)| line)).collect()
+}
+
+#[test]
+fn clocks_of_cpus_that_stand_apart_are_told_and_aligned() {
+    let folder = Folder::new("apart");
+    let together = folder.file("together.txt", &of_clocks([0, 0]));
+    let told = |file: &str, options: &[&str]| {
+        let output = fairlab(&[&["latency", file], options].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    for options in [&[][..], &["--align-cpus"]] {
+        let told = told(&together, options);
+        assert!(!told.contains("--align-cpus") && !told.contains("shifted"), "{told}");
+    }
+    for (by, ahead) in [(5_000_000, "the clock of CPU 1 is "), (-700_000, "the clock of CPU 0 is ")] {
+        let apart = folder.file("apart.txt", &of_clocks([0, by]));
+        for command in ["latency", "timehist", "summary", "explain"] {
+            let said = text(&fairlab(&[command, &apart]).stderr);
+            assert!(said.contains(ahead) && said.contains("--align-cpus"), "{command}: {said}");
+            assert!(!said.contains("events are missing"), "{command}: {said}");
+        }
+        let said = told(&apart, &["--align-cpus"]);
+        assert!(said.contains("the times of CPU ") && !said.contains("ahead"), "{said}");
+        for pid in [100, 101] {
+            let right = waits(&together, &[], pid).expect("waits");
+            let aligned = waits(&apart, &["--align-cpus"], pid).expect("waits");
+            assert_eq!((right.0, aligned.0), (400, 400), "{by}");
+            // No wakeup takes less than 4 us: closer than that the clocks are not known.
+            assert!(right.1.abs_diff(aligned.1) <= 4_000, "{by}: {right:?} {aligned:?}");
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+            .args(["latency", "-", "--align-cpus"])
+            .stdin(std::fs::File::open(&apart).expect("a file"))
+            .output()
+            .expect("the program starts");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("copy it into a file"), "{}", text(&output.stderr));
+    }
+}
+
+/// A trace whose tasks' wakeups are told by sched_waking alone, as Perfetto's columns are.
+#[test]
+fn a_task_woken_as_it_leaves_waits_where_only_wakings_are_recorded() {
+    let folder = Folder::new("leaving");
+    let front = |us: u32, of: &str| format!("{of} [000] d..2. 10.{us:06}:");
+    let of_worker = |us| front(us, "          worker-200    ");
+    let of_hog = |us| front(us, "             hog-300    ");
+    let switch = |prev: &str, state: &str, next: &str| {
+        let [(prev, prev_pid), (next, next_pid)] =
+            [prev, next].map(|who| who.split_once(':').expect("a pid"));
+        format!(
+            " sched_switch: prev_comm={prev} prev_pid={prev_pid} prev_prio=120 prev_state={state} ==> next_comm={next} \
+             next_pid={next_pid} next_prio=120\n"
+        )
+    };
+    let lines = [
+        of_hog(1000) + &switch("hog:300", "R", "worker:200"),
+        front(1990, "          waker-400    ").replace("[000]", "[001]")
+            + " sched_waking: comm=worker pid=200 prio=120 target_cpu=000\n",
+        of_worker(2000) + &switch("worker:200", "S", "hog:300"),
+        of_hog(22_000) + &switch("hog:300", "R", "worker:200"),
+    ];
+    let file = folder.file("wakings.txt", &lines.concat());
+    assert_eq!(waits(&file, &["--woken-while-running"], 200), Some((1, 20_000_000)));
+    let output = fairlab(&["latency", &file]);
+    assert!(text(&output.stderr).contains("--woken-while-running"), "{}", text(&output.stderr));
+    let explained = answer(&["explain", &file, "--task", "worker"]);
+    assert_eq!(explained["stories"][0]["wait_ns"], 20_000_000);
 }
 
 /// A task that is woken and runs, `count` times; the switches' fields are `unknown` ones if so.

@@ -169,12 +169,12 @@ impl Walker {
 
     /// Whether a probe will show when code on `here` leaves this wakeup to another CPU, or does not.
     fn shows_wake_list(&self, here: Cpu, pid: Pid) -> bool {
-        let woken =
-            |record: &&EventRecord| matches!(record.what, RecordKind::Wakeup(wakeup) if wakeup.pid == pid);
-        self.window.on_cpu(here).take_while(|record| !woken(record)).any(|record| match &record.what {
-            RecordKind::Probe(probe) => probe.at == At::QueueWakelist && probe.task() == Some(pid),
+        let first = self.window.of_task(pid).find(|record| match &record.what {
+            RecordKind::Wakeup(_) => true,
+            RecordKind::Probe(probe) => record.cpu == here && probe.at == At::QueueWakelist,
             _ => false,
-        })
+        });
+        first.is_some_and(|record| matches!(record.what, RecordKind::Probe(_)))
     }
 
     /// A probe shows code that may leave a wakeup to its CPU.

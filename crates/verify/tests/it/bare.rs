@@ -159,3 +159,35 @@ fn without_probes(name: &str) -> Agreement {
     fs::remove_dir_all(&folder).expect("removed");
     agreement
 }
+
+/// The walk would take the time of all its decisions, and lead to nothing.
+#[test]
+fn what_is_needed_is_looked_for_before_the_walk() {
+    let folder = env::temp_dir().join(format!("fairlab-bare-needed-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let front = |at: u32| {
+        format!(
+            "          <idle>-0       (-------) [000] d..2. {}.{:06}:",
+            10 + at / 1_000_000,
+            at % 1_000_000
+        )
+    };
+    let mut text = "# tracer: nop\n".to_string();
+    for turn in 0..70_000 {
+        text += &format!("{} sched_wakeup: comm=a pid=7 prio=120 target_cpu=000\n", front(2 * turn));
+        text += &format!(
+            "{} sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=a next_pid=7 next_prio=120\n",
+            front(2 * turn + 1)
+        );
+    }
+    // What comes too late to be looked ahead at.
+    text += &format!("{} sched_stat_runtime: comm=a pid=7 runtime=5 [ns]\n", front(150_000));
+    let path = folder.join("trace.txt");
+    fs::write(&path, text).expect("written");
+    let machine = Machine::preset("vm4").expect("a preset");
+    let options = VerifyOptions { machine: Some(machine), ..VerifyOptions::default() };
+    let refused =
+        verify(&path, &"v6.12".parse().expect("a kernel"), &options).expect_err("no walk").to_string();
+    assert!(refused.contains("the first 131072 events of the trace have no sched_stat_runtime"), "{refused}");
+    fs::remove_dir_all(&folder).expect("removed");
+}
