@@ -361,8 +361,8 @@ fn latency_format<'l>(
             }
         };
     let columns = flags.as_bytes();
-    let plausible =
-        columns.iter().all(|&byte| is_flag(byte)) && matches!(columns[0], b'.' | b'd' | b'D' | b'b' | b'X');
+    let plausible = columns.iter().all(|&byte| is_flag(byte))
+        && matches!(columns, [b'.' | b'd' | b'D' | b'b' | b'X', ..]);
     if !plausible {
         return None;
     }

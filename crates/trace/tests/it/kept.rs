@@ -78,12 +78,16 @@ pub fn testdata(name: &str) -> PathBuf {
 }
 
 /// Every event of a recording in `testdata`, compressed or not.
-pub fn read_recording(name: &str) -> (Vec<Kept>, ImportStats) {
-    let mut keeper = Keeper::default();
+/// What is to be told of a recording in `testdata`.
+pub fn options_of(name: &str) -> ReadOptions {
     // A tick of its clock is 1 ns.
     let clock_hz = (name == "ftrace-7.2-probed.txt.zst").then_some(1_000_000_000);
-    let options = ReadOptions { clock_hz, ..ReadOptions::default() };
-    let stats =
-        read_path(&testdata(name), &options, &mut keeper).unwrap_or_else(|error| panic!("{name}: {error}"));
+    ReadOptions { clock_hz, ..ReadOptions::default() }
+}
+
+pub fn read_recording(name: &str) -> (Vec<Kept>, ImportStats) {
+    let mut keeper = Keeper::default();
+    let stats = read_path(&testdata(name), &options_of(name), &mut keeper)
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
     (keeper.0, stats)
 }

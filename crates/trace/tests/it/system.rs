@@ -150,7 +150,7 @@ for key, value in duckdb.sql(f\"select key, value from parquet_kv_metadata('{sys
     if bytes(key) != b'ARROW:schema':
         print(bytes(key).decode(), bytes(value).decode())";
     let table = run("peers-python", &["-c", metadata, &path(OutputFormat::Parquet, &lab)]);
-    assert_eq!(table, "release 6.6.9\nnode lab\narchitecture riscv64\ncpus 4\n");
+    assert_eq!(table, "release 6.6.9\nnode lab\narchitecture riscv64\ncpus 4\nschema fairlab/events/2\n");
     let perfetto = "import sys
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 trace = proto.Trace()

@@ -10,14 +10,14 @@ use fairlab_trace::perfdata::PerfDataWriter;
 use fairlab_trace::{ReadOptions, read_path};
 
 use super::round_trip::written;
-use crate::kept::{Kept, testdata};
+use crate::kept::{Kept, options_of, testdata};
 use crate::peers::{Folder, run};
 
 /// A file of what a recording in `testdata` holds.
 fn converted(name: &str) -> Vec<u8> {
     let mut writer = PerfDataWriter::new(Vec::new());
     let sink: &mut dyn Sink = &mut writer;
-    read_path(&testdata(name), &ReadOptions::default(), sink).expect("a recording");
+    read_path(&testdata(name), &options_of(name), sink).expect("a recording");
     assert_eq!(writer.losses().events(), 0, "{name}");
     writer.finish().expect("memory takes everything")
 }

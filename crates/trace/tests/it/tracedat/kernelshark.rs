@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::made::{BOTH, RECORDING, converted};
 use super::real_tools::{assert_same, one_blank, our_lines};
-use crate::kept::testdata;
+use crate::kept::{options_of, testdata};
 use crate::peers::{Folder, run};
 use fairlab_trace::{ReadOptions, read_path};
 
@@ -63,7 +63,7 @@ fn kernelshark_shows_what_our_text_says() {
     let folder = Folder::new("kernelshark");
     for name in [RECORDING, "ftrace-6.6-vhost.txt.zst", "ftrace-7.2-probed.txt.zst"] {
         let ours = our_lines(|sink| {
-            read_path(&testdata(name), &ReadOptions::default(), sink).expect("a recording");
+            read_path(&testdata(name), &options_of(name), sink).expect("a recording");
         });
         let ours: Vec<String> = ours.iter().map(|line| comparable(line)).collect();
         assert!(ours.len() >= 3000, "{name}: {}", ours.len());

@@ -4,7 +4,7 @@ use fairlab_event::Sink;
 use fairlab_trace::tracedat::{self, TraceDatCompression, TraceDatOptions, TraceDatWriter};
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
-use crate::kept::{Keeper, Kept, testdata};
+use crate::kept::{Keeper, Kept, options_of, testdata};
 
 /// The recording, 31,520 events of two CPUs.
 pub const RECORDING: &str = "trace-cmd-3.1-hackbench.dat";
@@ -46,7 +46,7 @@ pub fn written<'e>(
 pub fn converted(name: &str, compression: TraceDatCompression) -> (Vec<u8>, u64) {
     let mut writer = TraceDatWriter::with_options(Vec::new(), TraceDatOptions { compression });
     let sink: &mut dyn Sink = &mut writer;
-    read_path(&testdata(name), &ReadOptions::default(), sink).expect("a recording");
+    read_path(&testdata(name), &options_of(name), sink).expect("a recording");
     let altered = writer.losses().events();
     (writer.finish().expect("memory takes everything"), altered)
 }

@@ -9,7 +9,7 @@ use fairlab_trace::tracedat::TraceDatCompression;
 use fairlab_trace::{ReadOptions, read_path};
 
 use super::made::{BOTH, RECORDING, converted, events, recording, written};
-use crate::kept::{Kept, read_recording, testdata};
+use crate::kept::{Kept, options_of, read_recording, testdata};
 use crate::random::Random;
 
 /// A folder of one test, removed with it.
@@ -107,7 +107,7 @@ fn trace_cmd_prints_of_our_files_what_our_text_says() {
         "ftrace-7.2-probed.txt.zst",
     ] {
         let ours = our_lines(|sink| {
-            read_path(&testdata(name), &ReadOptions::default(), sink).expect("a recording");
+            read_path(&testdata(name), &options_of(name), sink).expect("a recording");
         });
         assert!(ours.len() >= 3000, "{name}: {}", ours.len());
         for compression in BOTH {
