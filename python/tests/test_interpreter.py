@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import fairlab
@@ -18,13 +20,13 @@ import pytest
 LONG = "schbench -m 2 -t 8 -r 0"
 
 
-def interrupted(script: str, after: float) -> tuple[float, str]:
-    """How long a script lives after Ctrl-C, and what it prints."""
+def interrupted(script: str, wait: Callable[[], object]) -> tuple[float, str]:
+    """How long a script lives after Ctrl-C, which comes once ``wait`` returns, and what it prints."""
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     assert child.stdout is not None and child.stdout.readline() == "begun\n"
-    time.sleep(after)
+    wait()
     os.kill(child.pid, signal.SIGINT)
     begun = time.monotonic()
     text, _ = child.communicate(timeout=60)
@@ -69,7 +71,7 @@ def test_an_interrupt_ends_a_call(call: str) -> None:
         except KeyboardInterrupt:
             print('ended')
     """
-    lasted, text = interrupted(script, 0.5)
+    lasted, text = interrupted(script, lambda: time.sleep(0.5))
     assert text == "ended\n" and lasted < 10, (lasted, text)
 
 
@@ -83,10 +85,20 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path) -> None:
         except KeyboardInterrupt:
             print('ended')
     """
-    _, text = interrupted(script, 1.0)
+
+    def kept() -> fairlab.Sweep:
+        return fairlab.query(tmp_path / "sweep", metric="throughput")
+
+    def some_are_done() -> None:
+        for _ in range(600):
+            with contextlib.suppress(fairlab.Error):
+                if kept().json["partial"]["cells"] > 0:
+                    return
+            time.sleep(0.1)
+
+    _, text = interrupted(script, some_are_done)
     assert text == "ended\n", text
-    kept = fairlab.query(tmp_path / "sweep", metric="throughput")
-    assert not kept.is_complete and 0 < kept.json["partial"]["cells"] < 400
+    assert not kept().is_complete and 0 < kept().json["partial"]["cells"] < 400
 
 
 def public() -> list[tuple[str, object]]:
