@@ -130,7 +130,7 @@ const ALIKE: [(&str, u64); 5] = [
 
 #[test]
 fn a_survey_counts_runs_in_which_nothing_differs() {
-    let answer = answered("fidelity --oracle 6.1 --seeds 1 --cases 12 --duration 60ms --format json");
+    let answer = answered("fidelity --oracle 6.1 --seeds 1 --cases 12 --duration 20ms --format json");
     schema::holds(&answer, "fidelity-oracle-1");
     let [release] = &answer["releases"].as_array().expect("releases")[..] else {
         panic!("one release: {answer}")
