@@ -6,9 +6,7 @@
 # of preemptions alone. Nothing is said, and the exit status is 0. perf 6.12 counts them in the same file.
 . "$(dirname "$0")/prelude"
 
-fetch linux-perf 6.1.192-3
-perf=unpacked/usr/bin/perf
-"$perf" --version || cannot_tell "perf lacks a library here: apt-get install linux-perf brings it"
+fetch_perf
 
 "$perf" sched record -o pipe.data -- "$perf" bench sched pipe -l 500 >said.txt 2>&1 ||
     cannot_tell "tracepoints cannot be recorded here: $(tail -n 1 said.txt)"

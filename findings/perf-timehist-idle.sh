@@ -5,9 +5,7 @@
 # throughout, beside one that idled for a part of the time and has its share.
 . "$(dirname "$0")/prelude"
 
-fetch linux-perf 6.1.192-3
-perf=unpacked/usr/bin/perf
-"$perf" --version || cannot_tell "perf lacks a library here: apt-get install linux-perf brings it"
+fetch_perf
 
 # Four tasks that compute, bound to one CPU, while its events are recorded.
 cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
