@@ -5,9 +5,7 @@
 # writes it. Asked for by --sample-cpu, it stands in the records of a command, too. Whoever counts by CPU gets one CPU, -1.
 . "$(dirname "$0")/prelude"
 
-fetch linux-perf 6.1.192-3
-perf=unpacked/usr/bin/perf
-"$perf" --version || cannot_tell "perf lacks a library here: apt-get install linux-perf brings it"
+fetch_perf
 
 # The CPUs that perf script prints of the switches recorded with these options.
 cpus_of() {
