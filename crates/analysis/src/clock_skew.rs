@@ -1,12 +1,12 @@
 //! Clocks of CPUs that stand apart.
 //!
 //! A task sleeps on a CPU, another CPU wakes it, and it comes back on its own: by one clock that order never changes. Where two
-//! CPUs' clocks stand apart, wakeups come after the switch that they caused, or too long before it. So each wakeup, held against
-//! each sleep of its task that is near, says by how much the clocks may differ: it came within that sleep and shortly before its
-//! end. What differences the wakeups between two CPUs name, is counted; the one that most of them name is true. Where that is
-//! none, the clocks are right.
+//! CPUs' clocks stand apart, wakeups come after the switch that they caused, or too long before it. So each wakeup is held against
+//! each sleep of its task that is near. It asks for all differences of the clocks that would put it between the sleep before and
+//! this one, and fits those that put it within this sleep, shortly before its end. The true difference is one that nearly all fit
+//! that ask for it. Where that is none, the clocks are right.
 //!
-//! Memory goes by tasks and by pairs of CPUs. Must not know: what is computed from the times.
+//! Time goes by [`HELD_MAX`], memory by tasks and by pairs of CPUs. Must not know: what is computed from the times.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -43,7 +43,9 @@ impl ClocksApart {
 #[derive(Clone, Debug, Default)]
 pub struct ClockSkew {
     tasks: PidMap<SeenTask>,
-    pairs: BTreeMap<(u32, u32), NamedDifferences>,
+    pairs: BTreeMap<(u32, u32), Differences>,
+    /// How often a wakeup was held against a sleep.
+    held: u64,
     has_waking: bool,
 }
 
@@ -52,31 +54,84 @@ pub struct ClockSkew {
 struct SeenTask {
     /// Where and since when it sleeps.
     asleep: Option<(Cpu, Ns)>,
-    /// On which CPU it slept, from when to when.
-    sleeps: VecDeque<(Cpu, Ns, Ns)>,
+    sleeps: VecDeque<Sleep>,
     /// Where and when it was woken.
     wakings: VecDeque<(Cpu, Ns)>,
 }
 
-/// So many sleeps and wakeups of a task are looked at: a clock that is off by more of them is not found out.
-const RECENT_MAX: usize = 64;
+/// A task slept on a CPU.
+#[derive(Clone, Copy, Debug)]
+struct Sleep {
+    cpu: Cpu,
+    /// When its sleep before this one ended.
+    before: Ns,
+    from: Ns,
+    to: Ns,
+}
+
+/// A wakeup of a task, with those before and after it.
+#[derive(Clone, Copy, Debug)]
+struct Waking {
+    cpu: Cpu,
+    time: Ns,
+    neighbours: [Option<(Cpu, Ns)>; 2],
+}
+
+impl Waking {
+    fn of(wakings: &VecDeque<(Cpu, Ns)>, place: usize) -> Waking {
+        let (cpu, time) = wakings[place];
+        let before = place.checked_sub(1).map(|before| wakings[before]);
+        Waking { cpu, time, neighbours: [before, wakings.get(place + 1).copied()] }
+    }
+
+    /// The differences, above the first and up to the second, that put this wakeup, and no other, within a sleep, shortly before its
+    /// end. The difference is how far the sleep's clock is ahead of this one's.
+    fn differences(&self, sleep: &Sleep) -> Option<(i64, i64)> {
+        let since = |time: Ns, woken: Ns| {
+            i64::try_from(i128::from(time.0) - i128::from(woken.0)).unwrap_or(i64::MAX)
+        };
+        let (mut low, mut high) = (since(sleep.from, self.time), since(sleep.to, self.time));
+        low = low.max(high.saturating_sub(SHORTLY));
+        let [earlier, later] = self.neighbours;
+        let is_within = |(cpu, time): (Cpu, Ns)| cpu == sleep.cpu && sleep.from < time && time <= sleep.to;
+        if earlier.is_some_and(is_within) || later.is_some_and(is_within) {
+            return None;
+        }
+        let same_clock = |&(cpu, _): &(Cpu, Ns)| cpu == self.cpu;
+        if let Some((_, earlier)) = earlier.filter(same_clock) {
+            high = high.min(since(sleep.from, earlier));
+        }
+        if let Some((_, later)) = later.filter(same_clock) {
+            low = low.max(since(sleep.to, later));
+        }
+        (low < high).then_some((low, high))
+    }
+}
+
+/// So many sleeps and wakeups of a task are looked at, by how many tasks there are: a clock that is off by more is not found out.
+const RECENT: std::ops::RangeInclusive<usize> = 64..=256;
+const RECENT_OF_ALL: usize = 1 << 17;
 /// A wakeup is followed by its switch within this time more often than not, even where CPUs are short.
 const SHORTLY: i64 = 1_000_000;
 /// Fewer wakeups that come too late tell nothing.
-const LATE_MIN: i64 = 5;
+const LATE_MIN: f64 = 5.0;
 /// More pairs of CPUs are not looked at.
 const PAIRS_MAX: usize = 1 << 10;
 /// More tasks are not looked at, at a time.
-const TASKS_MAX: usize = 1 << 16;
+const TASKS_MAX: usize = 1 << 14;
+/// So often wakeups are held against sleeps, for a pair of CPUs and for all: what they tell does not change any more.
+const HELD_OF_PAIR_MAX: u64 = 1 << 18;
+const HELD_MAX: u64 = 1 << 22;
 
-/// How many wakeups between two CPUs name each difference of their clocks.
+/// What wakeups between two CPUs tell of the difference of their clocks.
 ///
 /// Differences are counted in bins whose width grows with them. The counts are kept as steps from bin to bin, so that a range of
 /// differences costs as much as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct NamedDifferences {
-    steps: Vec<i32>,
-    /// How many wakeups went from the CPU with the lower number to the other, and how many back.
+struct Differences {
+    asked: Vec<i32>,
+    fits: Vec<i32>,
+    /// How often a wakeup went from the CPU with the lower number to the other, and how often back.
     there: u64,
     back: u64,
 }
@@ -110,83 +165,130 @@ fn middle(bin: i64) -> i64 {
     bin.signum() * ((BINS + place % BINS) * width + width / 2)
 }
 
-impl Default for NamedDifferences {
-    fn default() -> NamedDifferences {
-        NamedDifferences { steps: vec![0; (2 * SIDE + 2) as usize], there: 0, back: 0 }
+/// The bins whose middles lie above `low` and up to `high`.
+fn bins(low: i64, high: i64) -> Option<(usize, usize)> {
+    let mut from = bin_of(low);
+    while middle(from) <= low {
+        from += 1;
+    }
+    let mut to = bin_of(high);
+    while middle(to) > high {
+        to -= 1;
+    }
+    let (from, to) = (from.max(-SIDE), to.min(SIDE));
+    (from <= to).then_some(((from + SIDE) as usize, (to + SIDE) as usize))
+}
+
+fn add(steps: &mut [i32], (from, to): (usize, usize)) {
+    steps[from] += 1;
+    steps[to + 1] -= 1;
+}
+
+/// How many of those that asked for a difference fit it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    fits: f64,
+    asked: f64,
+}
+
+impl Share {
+    fn value(self) -> f64 {
+        if self.asked > 0.0 { self.fits / self.asked } else { 0.0 }
+    }
+
+    /// Where the share lies, by so many deviations to one side (Wilson's interval).
+    fn bound(self, deviations: f64) -> f64 {
+        let Share { fits, asked } = self;
+        let z = deviations;
+        if asked <= 0.0 {
+            return if z < 0.0 { 0.0 } else { 1.0 };
+        }
+        let spread = z * (fits * (asked - fits) / asked + z * z / 4.0).max(0.0).sqrt();
+        (fits + z * z / 2.0 + spread) / (asked + z * z)
     }
 }
 
-impl NamedDifferences {
-    /// One wakeup names all differences above `low` up to `high`.
-    fn name(&mut self, low: i64, high: i64) {
-        let mut from = bin_of(low);
-        while middle(from) <= low {
-            from += 1;
-        }
-        let mut to = bin_of(high);
-        while middle(to) > high {
-            to -= 1;
-        }
-        let (from, to) = (from.max(-SIDE), to.min(SIDE));
-        if from <= to {
-            self.steps[(from + SIDE) as usize] += 1;
-            self.steps[(to + SIDE + 1) as usize] -= 1;
-        }
+impl Default for Differences {
+    fn default() -> Differences {
+        let none = vec![0; (2 * SIDE + 2) as usize];
+        Differences { asked: none.clone(), fits: none, there: 0, back: 0 }
     }
+}
 
-    /// How many name each bin.
-    fn counts(&self) -> Vec<i64> {
-        let mut sum = 0;
-        let sums = self.steps.iter().map(|&step| {
-            sum += i64::from(step);
-            sum
+impl Differences {
+    /// The share of each bin.
+    fn shares(&self) -> Vec<Share> {
+        let mut share = Share::default();
+        let steps = self.fits.iter().zip(&self.asked);
+        let sums = steps.map(|(&fits, &asked)| {
+            share = Share { fits: share.fits + f64::from(fits), asked: share.asked + f64::from(asked) };
+            share
         });
         sums.collect()
     }
 
-    /// The difference that most wakeups name, how many do, and how many name none.
-    fn found(&self) -> (i64, i64, i64) {
-        let counts = self.counts();
-        let most = counts.iter().copied().max().unwrap_or(0);
-        let none = counts[SIDE as usize];
-        let is_top = |bin: &i64| counts[(bin + SIDE) as usize] == most;
-        let nearest = (0..=SIDE).flat_map(|size| [size, -size]).find(is_top).unwrap_or(0);
-        let (mut low, mut high) = (nearest, nearest);
-        while low > -SIDE && is_top(&(low - 1)) {
+    /// The difference that fits best.
+    fn found(&self, shares: &[Share]) -> i64 {
+        let place = |bin: i64| (bin + SIDE) as usize;
+        let nearest_first = (0..=SIDE).flat_map(|size| [size, -size]);
+        let mut best = (0, f64::NEG_INFINITY);
+        for bin in nearest_first {
+            let least = shares[place(bin)].bound(-3.0);
+            if least > best.1 {
+                best = (bin, least);
+            }
+        }
+        let top = shares[place(best.0)].value();
+        let fits_as_well = |bin: i64| shares[place(bin)].asked > 0.0 && shares[place(bin)].value() >= top;
+        let (mut low, mut high) = (best.0, best.0);
+        while low > -SIDE && fits_as_well(low - 1) {
             low -= 1;
         }
-        while high < SIDE && is_top(&(high + 1)) {
+        while high < SIDE && fits_as_well(high + 1) {
             high += 1;
         }
         // The switch follows a wakeup at once: of wakeups that go one way, the largest difference is the nearest to the truth.
         let share = self.there as f64 / (self.there + self.back).max(1) as f64;
         let (low, high) = (middle(low) as f64, middle(high) as f64);
-        ((low + (high - low) * share) as i64, most, none)
+        (low + (high - low) * share) as i64
     }
 
-    /// The difference, where it is one: so many wakeups name it that it is no accident, and far fewer name none.
-    fn apart(&self) -> Option<(i64, i64, i64)> {
-        let (difference, most, none) = self.found();
-        let counts = self.counts();
+    /// The difference, where it is one: so many more wakeups fit it than fit none, or those around it, that it is no accident.
+    /// With how many fit only so, and how many there were.
+    fn apart(&self) -> Option<(i64, u64, u64)> {
+        let shares = self.shares();
+        let difference = self.found(&shares);
+        let at = |bin: i64| shares[(bin + SIDE) as usize];
         let [from, to] = [difference.abs() / 4, difference.abs().saturating_mul(4)].map(bin_of);
-        let near = (from..=to).flat_map(|bin| [bin, -bin]).map(|bin| counts[(bin + SIDE) as usize]);
-        let mean = near.sum::<i64>() / (2 * (to - from + 1));
-        // How much more than `count` of the most that there could be accident makes, at `deviations` from what is usual.
-        let accident = |count: i64, deviations: f64| {
-            let (count, most) = (count as f64, most as f64);
-            count + deviations * (count * (1.0 - count / most.max(1.0))).max(0.0).sqrt() + 2.0
-        };
+        let mut around = Share::default();
+        for bin in (from..=to).flat_map(|bin| [bin, -bin]) {
+            around.fits += at(bin).fits;
+            around.asked += at(bin).asked;
+        }
+        let (none, best) = (at(0), at(bin_of(difference)));
+        let only_so = best.fits - none.value() * best.asked;
         let is_told = bin_of(difference) != 0
-            && most - none >= LATE_MIN
-            && most as f64 >= accident(none, 3.0)
-            && most as f64 >= accident(mean, 5.0);
-        is_told.then_some((difference, most, none))
+            && only_so >= LATE_MIN
+            && best.bound(-3.0) > none.bound(3.0)
+            && best.bound(-5.0) > around.value();
+        is_told.then_some((difference, only_so as u64, best.asked as u64))
+    }
+
+    /// Whether wakeups of both ways tell that the clocks are one.
+    fn is_alike(&self) -> bool {
+        let shares = self.shares();
+        let none = shares[SIDE as usize];
+        let best = shares.iter().map(|share| share.bound(-3.0)).fold(0.0, f64::max);
+        none.value() >= 0.9 * best && none.fits >= LATE_MIN && self.there.min(self.back) > 0
     }
 }
 
 impl ClockSkew {
     /// Takes the next event.
     pub fn event(&mut self, event: &Event<'_>) {
+        if self.held >= HELD_MAX {
+            return;
+        }
         match &event.kind {
             EventKind::SchedSwitch(switch) => {
                 self.enters(switch.next_pid, event);
@@ -204,6 +306,11 @@ impl ClockSkew {
         }
     }
 
+    /// How much is remembered of a task.
+    fn recent_max(&self) -> usize {
+        (RECENT_OF_ALL / self.tasks.len().max(1)).clamp(*RECENT.start(), *RECENT.end())
+    }
+
     fn task(&mut self, pid: Pid) -> Option<&mut SeenTask> {
         let is_known = self.tasks.contains_key(&pid) || self.tasks.len() < TASKS_MAX;
         (is_known && !pid.is_idle()).then(|| self.tasks.entry(pid).or_default())
@@ -216,14 +323,17 @@ impl ClockSkew {
     }
 
     fn enters(&mut self, pid: Pid, event: &Event<'_>) {
+        let most = self.recent_max();
         let Some(task) = self.task(pid) else { return };
         // Both ends are to be of one clock.
-        let Some((cpu, since)) = task.asleep.take().filter(|&(cpu, _)| cpu == event.cpu) else { return };
-        let sleep = (cpu, since, event.time);
-        remember(&mut task.sleeps, sleep);
+        let Some((cpu, from)) = task.asleep.take().filter(|&(cpu, _)| cpu == event.cpu) else { return };
+        let before = task.sleeps.back().map_or(from, |last| last.to);
+        let sleep = Sleep { cpu, before, from, to: event.time };
+        remember(&mut task.sleeps, sleep, most);
+        // The last wakeup waits for the next.
         let wakings = std::mem::take(&mut task.wakings);
-        for &waking in &wakings {
-            self.name(waking, sleep);
+        for place in 1..wakings.len() {
+            self.hold(&Waking::of(&wakings, place - 1), &sleep);
         }
         if let Some(task) = self.task(pid) {
             task.wakings = wakings;
@@ -231,12 +341,14 @@ impl ClockSkew {
     }
 
     fn wakes(&mut self, pid: Pid, event: &Event<'_>) {
+        let most = self.recent_max();
         let Some(task) = self.task(pid) else { return };
-        let waking = (event.cpu, event.time);
-        remember(&mut task.wakings, waking);
+        remember(&mut task.wakings, (event.cpu, event.time), most);
+        let Some(place) = task.wakings.len().checked_sub(2) else { return };
+        let waking = Waking::of(&task.wakings, place);
         let sleeps = std::mem::take(&mut task.sleeps);
-        for &sleep in &sleeps {
-            self.name(waking, sleep);
+        for sleep in &sleeps {
+            self.hold(&waking, sleep);
         }
         if let Some(task) = self.task(pid) {
             task.sleeps = sleeps;
@@ -244,46 +356,46 @@ impl ClockSkew {
     }
 
     /// Counts what a wakeup says, if it was the one that ended a sleep.
-    fn name(&mut self, (waker, woken): (Cpu, Ns), (sleeper, from, to): (Cpu, Ns, Ns)) {
-        if waker == sleeper {
+    fn hold(&mut self, waking: &Waking, sleep: &Sleep) {
+        if waking.cpu == sleep.cpu {
             return;
         }
+        self.held += 1;
         let since_woken =
-            |time: Ns| i64::try_from(i128::from(time.0) - i128::from(woken.0)).unwrap_or(i64::MAX);
-        let (start, end) = (since_woken(from), since_woken(to));
-        let start = start.max(end.saturating_sub(SHORTLY));
-        if start >= 1 << MOST || end <= -(1 << MOST) {
+            |time: Ns| i64::try_from(i128::from(time.0) - i128::from(waking.time.0)).unwrap_or(i64::MAX);
+        let [before, end] = [sleep.before, sleep.to].map(since_woken);
+        if before >= 1 << MOST || end <= -(1 << MOST) {
             return;
         }
-        let key = (waker.0.min(sleeper.0), waker.0.max(sleeper.0));
+        let key = (waking.cpu.0.min(sleep.cpu.0), waking.cpu.0.max(sleep.cpu.0));
         if self.pairs.len() >= PAIRS_MAX && !self.pairs.contains_key(&key) {
             return;
         }
         let pair = self.pairs.entry(key).or_default();
-        // What is counted is how far the clock of the higher number is ahead.
-        match waker < sleeper {
-            true => {
-                pair.there += 1;
-                pair.name(start, end);
-            }
-            false => {
-                pair.back += 1;
-                pair.name(-end - 1, -start - 1);
-            }
+        if pair.there + pair.back >= HELD_OF_PAIR_MAX {
+            return;
         }
+        // What is counted is how far the clock of the higher number is ahead.
+        let goes_there = waking.cpu < sleep.cpu;
+        let range = |low: i64, high: i64| {
+            if goes_there { bins(low, high) } else { bins(-high - 1, -low - 1) }
+        };
+        if let Some(asked) = range(before, end) {
+            add(&mut pair.asked, asked);
+        }
+        if let Some(fits) = waking.differences(sleep).and_then(|(low, high)| range(low, high)) {
+            add(&mut pair.fits, fits);
+        }
+        *(if goes_there { &mut pair.there } else { &mut pair.back }) += 1;
     }
 
     /// The pairs of CPUs whose clocks stand apart, the one that most wakeups show first.
     pub fn apart(&self) -> Vec<ClocksApart> {
         let told = self.pairs.iter().filter_map(|(&(low, high), pair)| {
-            let (difference, most, none) = pair.apart()?;
+            let (difference, late, wakeups) = pair.apart()?;
             let cpus = if difference > 0 { [low, high] } else { [high, low] };
-            Some(ClocksApart {
-                cpus: cpus.map(Cpu),
-                by: Ns(difference.unsigned_abs()),
-                late: (most - none) as u64,
-                wakeups: most as u64,
-            })
+            let by = Ns(difference.unsigned_abs());
+            Some(ClocksApart { cpus: cpus.map(Cpu), by, late, wakeups })
         });
         let mut told: Vec<ClocksApart> = told.collect();
         told.sort_by_key(|apart| (std::cmp::Reverse(apart.late), apart.cpus));
@@ -294,19 +406,17 @@ impl ClockSkew {
     pub fn shifts(&self) -> Vec<i64> {
         let (mut right, mut wrong) = (Vec::new(), Vec::new());
         for (&cpus, pair) in &self.pairs {
-            let (_, most, none) = pair.found();
             match pair.apart() {
-                Some((difference, ..)) => wrong.push((most, cpus, difference)),
-                // Wakeups both ways, most of which fit as they are.
-                None if none * 10 >= most * 9 && pair.there.min(pair.back) > 0 => right.push((most, cpus, 0)),
+                Some((difference, late, _)) => wrong.push((late, cpus, difference)),
+                None if pair.is_alike() => right.push((pair.there + pair.back, cpus, 0)),
                 None => {}
             }
         }
         if wrong.is_empty() {
             return Vec::new();
         }
-        right.sort_unstable_by_key(|&(most, cpus, _)| (std::cmp::Reverse(most), cpus));
-        wrong.sort_unstable_by_key(|&(most, cpus, _)| (std::cmp::Reverse(most), cpus));
+        right.sort_unstable_by_key(|&(held, cpus, _)| (std::cmp::Reverse(held), cpus));
+        wrong.sort_unstable_by_key(|&(late, cpus, _)| (std::cmp::Reverse(late), cpus));
         let count = self.pairs.keys().map(|&(_, high)| high as usize + 1).max().unwrap_or(0);
         let mut clocks = KnownClocks { ahead: vec![0; count], group: (0..count).collect() };
         for (_, (low, high), difference) in right.into_iter().chain(wrong) {
@@ -355,8 +465,9 @@ impl KnownClocks {
     }
 }
 
-fn remember<T>(recent: &mut VecDeque<T>, item: T) {
-    if recent.len() == RECENT_MAX {
+/// Takes up an item, and lets go of those beyond `most`.
+fn remember<T>(recent: &mut VecDeque<T>, item: T, most: usize) {
+    while recent.len() >= most {
         recent.pop_front();
     }
     recent.push_back(item);
@@ -439,7 +550,7 @@ mod tests {
 
     #[test]
     fn clocks_that_stand_apart_are_found_with_how_far() {
-        // By more than so many sleeps, or by much less than wakeups take, none is found out.
+        // By much less than wakeups take, or by more than so many sleeps, none is found out.
         let dense = &[5 * MS, -5 * MS, 300 * US, 70 * US][..];
         let usual = &[5 * MS, -5 * MS, 300 * US, -40 * MS, 70 * US];
         let idle = &[5 * MS, -5 * MS, -40 * MS];

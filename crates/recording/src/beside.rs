@@ -34,7 +34,7 @@ pub fn read_recorded(
 /// After so many readings nothing gets better.
 const READINGS_MAX: usize = 4;
 
-/// What puts the clocks of CPUs that stand apart right. The first reading tells it within a hundredth, each further one what is left.
+/// What puts the clocks of CPUs that stand apart right. The first reading tells it within a twentieth, each further one what is left.
 fn cpu_shifts(trace: &Path, options: &ReadOptions) -> Result<Vec<i64>, ImportError> {
     if !std::fs::metadata(trace).is_ok_and(|found| found.is_file() || found.is_dir()) {
         return Err(ImportError::Unsupported(

@@ -63,7 +63,8 @@ fn a_clock_that_is_moved_is_found_and_put_back() {
             let shifts = found(&events, ahead).shifts();
             assert!(shifts.len() >= 2, "{name} {ahead}: {shifts:?}");
             let error = (shifts[1] - shifts[0] + ahead).unsigned_abs();
-            assert!(error < ahead.unsigned_abs() / 50 + 10_000, "{name} {ahead}: {shifts:?}");
+            // Where most wakeups go one way, it is off by what they take.
+            assert!(error < 200_000, "{name} {ahead}: {shifts:?}");
         }
     }
 }

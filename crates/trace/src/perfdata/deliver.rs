@@ -171,13 +171,19 @@ impl<'a> PerfDelivery<'a> {
         let body = record.get(RECORD_HEADER..).ok_or(Trouble::CorruptRecord)?;
         let origin = self.header.layouts.trailer_origin(body);
         let told = self.switches.take(kind, record, origin, self.header.endian)?;
-        let Some(RecordedSwitch { cpu, leaves, state, comes }) = told else { return Ok(()) };
+        let Some(switch) = told else { return Ok(()) };
         let trouble = match self.header.scope {
             SwitchScope::Cpus => Trouble::SwitchesWithoutState,
             SwitchScope::Tasks => Trouble::OwnSwitches,
             SwitchScope::TasksWithoutCpus => Trouble::SwitchesWithoutCpu,
         };
         self.stats.add(trouble, 1, position);
+        self.hand_on_switch(switch, origin, time);
+        Ok(())
+    }
+
+    fn hand_on_switch(&mut self, switch: RecordedSwitch, origin: SampleTask, time: u64) {
+        let RecordedSwitch { cpu, leaves, state, comes } = switch;
         let (prev_comm, next_comm) = (self.names.get(leaves), self.names.get(comes));
         let switch = Switch {
             prev_comm,
@@ -194,7 +200,6 @@ impl<'a> PerfDelivery<'a> {
         let kind = EventKind::SchedSwitch(switch);
         self.sink.event(&Event { time: Ns(time), cpu: Cpu(cpu), context, kind });
         self.stats.events += 1;
-        Ok(())
     }
 
     /// The other kinds of records that make events.
@@ -212,6 +217,7 @@ impl<'a> PerfDelivery<'a> {
             0 => word(at),
             _ => Ok(Pid::UNKNOWN.0),
         };
+        let mut last_switch = None;
         let kind = match kind {
             kind::COMM => {
                 let (tgid, tid) = (process(0)?, word(4)?);
@@ -232,7 +238,7 @@ impl<'a> PerfDelivery<'a> {
             }
             kind::EXIT => {
                 let (tgid, tid) = (process(0)?, word(8)?);
-                self.switches.exits(tid);
+                last_switch = self.switches.exits(tid, origin);
                 EventKind::TaskExit { pid: Pid(tid), tgid: Pid(tgid) }
             }
             kind::LOST if marks & mark::LOST_UNCOUNTED != 0 => {
@@ -261,6 +267,9 @@ impl<'a> PerfDelivery<'a> {
         let context = context(comm, origin, Flags::NONE);
         self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
         self.stats.events += 1;
+        if let Some(switch) = last_switch {
+            self.hand_on_switch(switch, origin, time);
+        }
         Ok(())
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! System-wide, the record of the task that leaves names the next task. For a program's tasks alone, one record says that a
 //! task leaves, and another that it comes back; what its CPU does in between is unknown, and the idle task stands for it.
-//! Tracepoints of such tasks say as whom and how they leave, and not when they come back: that is taken from the records.
+//! Tracepoints of such tasks say as whom and how they leave, and not when they come back: that is taken from the records. Of a
+//! task that ends no switch is told: its events are detached before its EXIT is written (`perf_event_exit_task()`,
+//! kernel/events/core.c), which stands for it.
 //!
 //! Layout facts: include/uapi/linux/perf_event.h. Must not know: names, other records.
 
@@ -106,6 +108,7 @@ pub(super) struct RecordedSwitch {
 #[derive(Debug)]
 pub(super) struct SwitchFollower {
     records: SwitchRecords,
+    scope: SwitchScope,
     exiting: HashSet<i32>,
     /// Of each CPU the task that the latest switch brought.
     running: HashMap<u32, i32, BuildHasherDefault<IdHasher>>,
@@ -117,17 +120,30 @@ impl SwitchFollower {
     pub(super) fn new(records: SwitchRecords, scope: SwitchScope) -> SwitchFollower {
         SwitchFollower {
             records,
+            scope,
             exiting: HashSet::new(),
             running: HashMap::default(),
             places: (scope == SwitchScope::TasksWithoutCpus).then(ThreadPlaces::default),
         }
     }
 
-    /// A task is about to end.
-    pub(super) fn exits(&mut self, tid: i32) {
-        if (1..=TID_MAX).contains(&tid) {
-            self.exiting.insert(tid);
+    /// A task is about to end. Where only tasks' own switches are told, this is its last.
+    pub(super) fn exits(&mut self, tid: i32, origin: SampleTask) -> Option<RecordedSwitch> {
+        if !(1..=TID_MAX).contains(&tid) {
+            return None;
         }
+        if self.records == SwitchRecords::Unused || self.scope == SwitchScope::Cpus {
+            self.exiting.insert(tid);
+            return None;
+        }
+        let cpu = match &mut self.places {
+            Some(places) => places.of(tid, true)?,
+            None => origin.cpu,
+        };
+        if self.records == SwitchRecords::Untold && self.running.remove(&cpu) != Some(tid) {
+            return None;
+        }
+        Some(RecordedSwitch { cpu, leaves: tid, state: TaskState::DEAD, comes: IDLE })
     }
 
     /// A tracepoint says which task comes on a CPU.

@@ -6,7 +6,7 @@ use super::made::{BOTH, RECORDING, converted};
 use super::real_tools::{assert_same, one_blank, our_lines};
 use crate::kept::{options_of, testdata};
 use crate::peers::{Folder, run};
-use fairlab_trace::{ReadOptions, read_path};
+use fairlab_trace::read_path;
 
 /// Lists entries as KernelShark's table does: time in ns, CPU, task, event and its fields.
 const PROGRAM: &str = r#"
