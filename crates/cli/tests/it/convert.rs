@@ -337,7 +337,7 @@ fn perf_answers_of_our_files_as_we_do() {
         }
         // To perf a wakeup at time 0 is none.
         if !source.ends_with("run.txt") {
-            let ours = answer(&["timehist", &source]);
+            let ours = answer(&[&["timehist", &source], rate].concat());
             let theirs = perf(&["sched", "timehist", "-i", &copy]);
             let (ours, theirs) = (threads(&ours), threads(&theirs));
             assert_eq!(ours.len(), theirs.len(), "{source}");

@@ -699,8 +699,8 @@ mod tests {
             "t":{"cpus":[1],"loop":1,"run":2000}}}"#;
         let all = RtApp::parse_as(twice, RepeatedNames::Each).expect("a file");
         assert_eq!(all.left_out(), [""; 0]);
-        assert_eq!(picture_of(all, 2, 8), "  0 B..BBB..\n  1 DD......\n");
-        assert_eq!(picture(twice, 2, 8), "  0 ........\n  1 BB......\n");
+        assert_eq!(picture_of(all, 2, 6), "  0 B..BBB\n  1 DD....\n");
+        assert_eq!(picture(twice, 2, 2), "  0 ..\n  1 BB\n");
     }
 
     #[test]
