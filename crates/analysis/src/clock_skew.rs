@@ -87,9 +87,8 @@ impl Waking {
     /// The differences, above the first and up to the second, that put this wakeup, and no other, within a sleep, shortly before its
     /// end. The difference is how far the sleep's clock is ahead of this one's.
     fn differences(&self, sleep: &Sleep) -> Option<(i64, i64)> {
-        let since = |time: Ns, woken: Ns| {
-            i64::try_from(i128::from(time.0) - i128::from(woken.0)).unwrap_or(i64::MAX)
-        };
+        let since =
+            |time: Ns, woken: Ns| i64::try_from(i128::from(time.0) - i128::from(woken.0)).unwrap_or(i64::MAX);
         let (mut low, mut high) = (since(sleep.from, self.time), since(sleep.to, self.time));
         low = low.max(high.saturating_sub(SHORTLY));
         let [earlier, later] = self.neighbours;

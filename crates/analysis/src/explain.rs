@@ -186,15 +186,16 @@ impl Explain {
         self.tell_all();
         notices.extend(self.tracker.notices(self.census.total()));
         if self.woken_while_running > 0 {
-            let beside = match self.tracker.has_wakeup() {
-                true => "latency counts them with --woken-while-running only",
+            let untold = match self.tracker.has_wakeup() {
+                true => String::new(),
                 false => {
-                    "latency counts them with --woken-while-running only; the trace has no sched_wakeup, which would tell whether they \
-                     were to sleep"
+                    let wakeup = Tracepoint::SchedWakeup.name();
+                    format!("; the trace has no {wakeup}, which would tell whether they were to sleep")
                 }
             };
             notices.push(format!(
-                "{} waits of tasks that were woken while they still ran are counted from the switch on; {beside}",
+                "{} waits of tasks that were woken while they still ran are counted from the switch on; latency counts them with \
+                 --woken-while-running only{untold}",
                 self.woken_while_running
             ));
         }

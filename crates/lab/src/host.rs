@@ -13,8 +13,8 @@ use fairlab_analysis::causes::WaitCauses;
 use fairlab_analysis::counts::RunCounts;
 use fairlab_event::{DigestSink, Pid};
 use fairlab_files::shell::line_of;
+use fairlab_live::rtapp::endless_loop;
 use fairlab_live::{LiveReport, switches_of_children};
-use fairlab_sim::workload::rtapp::RtApp;
 use fairlab_trace::{ReadOptions, WriterLosses, read_path};
 use fairlab_verify::schedstat::metrics::between;
 
@@ -182,7 +182,7 @@ fn recorded(
         let problem = format!("{} events were dropped for want of room", recorded.dropped);
         return Err(LabError::new(problem, "run something shorter or less busy"));
     }
-    command.check_status(recorded.code(), begin.elapsed(), limit, stop)?;
+    command.check_status(recorded.code(), (begin.elapsed() > limit).then_some(limit), stop)?;
     let pid = Pid(i32::try_from(recorded.pid).unwrap_or(0));
     let counting = TraceCounting {
         root: Some(pid),
@@ -237,7 +237,7 @@ fn counted(
         thread::sleep(Duration::from_millis(20));
     };
     let took = begin.elapsed();
-    command.check_status(status.code().unwrap_or(1), took, limit, stop)?;
+    command.check_status(status.code().unwrap_or(1), (took > limit).then_some(limit), stop)?;
     let observed_ns = took.as_nanos() as u64;
     let mut counts = RunCounts { runs: 1, observed_ns, ..RunCounts::default() };
     let mut metrics = Vec::new();
@@ -262,31 +262,17 @@ fn limit_of(spec: &RunSpec) -> Duration {
 const RT_APP: &str = "rt-app";
 const WORKGEN: &str = "--workgen";
 
-/// rt-app 1.0 runs a loop of a task without phases for ever. Later programs end it, and tell their version.
+/// Refuses a file of rt-app that the program here never ends.
 fn check_loops(program: &Path, workload: &[String]) -> Result<(), LabError> {
-    let Some(path) = workload.last() else { return Ok(()) };
-    let Ok(app) = fs::read_to_string(path).map_err(drop).and_then(|text| RtApp::parse(&text).map_err(drop))
-    else {
-        // The program says what is wrong.
-        return Ok(());
-    };
-    let [first, ..] = app.looped_without_phases() else { return Ok(()) };
-    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-    match said.is_ok_and(|said| is_of_1_0(&said.stdout)) {
-        false => Ok(()),
-        true => Err(LabError::new(
-            format!(
-                "{}, rt-app 1.0, never ends the 'loop' of a task without 'phases', as '{first}' in {path} is",
-                program.display()
-            ),
-            "put the task's events into 'phases', or give 'global' a 'duration'",
-        )),
-    }
-}
-
-/// Whether what a program said to --version is what rt-app 1.0 says to any option.
-fn is_of_1_0(said: &[u8]) -> bool {
-    said.starts_with(b"usage:")
+    let endless = |path| endless_loop(program, Path::new(path)).map(|task| (path, task));
+    let Some((path, task)) = workload.last().and_then(endless) else { return Ok(()) };
+    let program = program.display();
+    Err(LabError::new(
+        format!(
+            "{program}, rt-app 1.0, never ends the 'loop' of a task without 'phases', as '{task}' in {path} is"
+        ),
+        "put the task's events into 'phases', or give 'global' a 'duration'",
+    ))
 }
 
 /// The command that carries a workload out.
@@ -322,24 +308,16 @@ impl Invocation {
     }
 
     /// A run that was stopped may end as it likes. Others end by themselves, in the time that they have.
-    fn check_status(
-        &self,
-        code: i32,
-        took: Duration,
-        limit: Duration,
-        stop: &AtomicBool,
-    ) -> Result<(), LabError> {
+    fn check_status(&self, code: i32, overran: Option<Duration>, stop: &AtomicBool) -> Result<(), LabError> {
         if stop.load(Ordering::Relaxed) {
             return Ok(());
         }
         let words = self.words.join(" ");
-        let problem = match code {
-            0 => return Ok(()),
-            _ if took > limit => {
+        let problem = match (code, overran.map(|limit| [limit, GRACE].map(|time| time.as_secs()))) {
+            (0, _) => return Ok(()),
+            (_, Some([limit, grace])) => {
                 format!(
-                    "'{words}' was killed: it still ran after {} s, its --duration and {} s more",
-                    limit.as_secs(),
-                    GRACE.as_secs()
+                    "'{words}' was killed: it still ran after {limit} s, its --duration and {grace} s more"
                 )
             }
             _ => format!("'{words}' ended with status {code}"),
@@ -353,10 +331,8 @@ impl Invocation {
         if !self.reports {
             let output =
                 fs::read(folder.stdout()).map_err(|error| unreadable(format!("no output: {error}")))?;
-            return Ok(LiveReport {
-                output: String::from_utf8_lossy(&output).into_owned(),
-                ..LiveReport::default()
-            });
+            let output = String::from_utf8_lossy(&output).into_owned();
+            return Ok(LiveReport { output, ..LiveReport::default() });
         }
         let text = fs::read_to_string(folder.report());
         let text = text.map_err(|error| unreadable(format!("the workload left no report: {error}")))?;
@@ -393,20 +369,14 @@ mod tests {
     #[test]
     fn what_is_killed_at_its_limit_is_told_from_what_fails() {
         let command = Invocation { words: vec!["rt-app".to_string(), "x.json".to_string()], reports: false };
-        let problem = |code, took, is_stopped| {
-            let (took, limit) = (Duration::from_secs(took), Duration::from_secs(70));
-            let checked = command.check_status(code, took, limit, &AtomicBool::new(is_stopped));
+        let problem = |code, overran: Option<u64>, is_stopped| {
+            let checked =
+                command.check_status(code, overran.map(Duration::from_secs), &AtomicBool::new(is_stopped));
             checked.map_err(|error| error.problem)
         };
         let killed = "'rt-app x.json' was killed: it still ran after 70 s, its --duration and 10 s more";
-        assert_eq!(problem(137, 71, false), Err(killed.to_string()));
-        assert_eq!(problem(137, 3, false), Err("'rt-app x.json' ended with status 137".to_string()));
-        assert_eq!([problem(0, 71, false), problem(137, 71, true)], [Ok(()), Ok(())]);
-    }
-
-    #[test]
-    fn a_program_without_a_version_is_rt_app_1_0() {
-        assert!(is_of_1_0(b"usage:\nrt-app <taskset.json>\n"));
-        assert!(!is_of_1_0(b"rt-app v1.0-110-g55cb0c0 (2026-01-01)\n") && !is_of_1_0(b""));
+        assert_eq!(problem(137, Some(70), false), Err(killed.to_string()));
+        assert_eq!(problem(137, None, false), Err("'rt-app x.json' ended with status 137".to_string()));
+        assert_eq!([problem(0, Some(70), false), problem(137, Some(70), true)], [Ok(()), Ok(())]);
     }
 }

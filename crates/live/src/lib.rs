@@ -19,6 +19,7 @@ mod hackbench;
 mod messages;
 mod pipe;
 mod processes;
+pub mod rtapp;
 mod schbench;
 mod system;
 mod tbench;

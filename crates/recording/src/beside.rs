@@ -180,9 +180,14 @@ mod tests {
                 (Some(2), Some(250), 1, &["sched/*".to_string()][..])
             );
         }
-        // Another file there is another recording's.
-        let (seen, troubles) = read(&folder.join("other.txt"));
-        assert_eq!((seen.system, troubles), (System::default(), 1));
+        // Another file there is another recording's, whose clock nothing tells.
+        let other = folder.join("other.txt");
+        let refused = read_recorded(&other, &ReadOptions::default(), &mut Seen::default());
+        assert!(matches!(refused, Err(ImportError::UntoldClock(_))), "{refused:?}");
+        let told = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
+        let mut seen = Seen::default();
+        read_recorded(&other, &told, &mut seen).expect("a trace");
+        assert_eq!((seen.system, seen.time), (System::default(), Some(12_000)));
         fs::remove_dir_all(&folder).expect("removed");
     }
 }

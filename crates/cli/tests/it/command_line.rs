@@ -428,7 +428,7 @@ fn summary_answers_with_percentiles_and_shares() {
     assert_eq!(scopes, ["machine", "node 0", "llc 0", "llc 1"]);
     // perf script lists 119 sched_migrate_task.
     assert_eq!(answer["migrations"]["total"].as_u64(), Some(119));
-    assert_eq!((counts.0, answer["fork_wait"]["count"].as_u64()), (5_092, Some(3)));
+    assert_eq!((counts.0, answer["fork_wait"]["count"].as_u64()), (5_129, Some(3)));
     let text = body(&["summary", &data, "--top", "2"]);
     assert!(text.contains("\t*99.0th: "), "{text}");
     assert!(text.starts_with("72.227 ms, 2 CPUs, 22482 events, kernel 6.18.44-fc-v657, on vm\n"), "{text}");

@@ -13,7 +13,7 @@ const TRACEPOINTS: [&str; 2] = ["crates/event/src/tracepoints.rs", "crates/event
 const PROBES: &str = "crates/event/src/probes/names.rs";
 
 /// Files that may spell a name, and why. Of a file that is named here, other names are held to the rule.
-const ALLOWED: [(&str, &str, &str); 10] = [
+const ALLOWED: [(&str, &str, &str); 9] = [
     ("crates/analysis/src/explain/text.rs", "tick", "what ended a wait, for people"),
     ("crates/analysis/src/explain/answer.rs", "tick", "what ended a wait, in an answer"),
     ("crates/event/src/probes.rs", "nice", "a parameter of the kernel's function"),
@@ -23,7 +23,6 @@ const ALLOWED: [(&str, &str, &str); 10] = [
     ("crates/recording/src/recording.rs", "nice", "a column of the snapshot of tasks"),
     ("crates/sim/src/workload/spinners.rs", "nice", "an option of the program"),
     ("crates/sim/src/workload/mix/place.rs", "nice", "a word of a workload's file"),
-    ("crates/trace/src/ringbuffer/clock.rs", "tick", "the kernel's name of a trace clock"),
 ];
 
 /// A file without its tests.

@@ -126,7 +126,7 @@ fn go<C: SchedulerCore>(
     while engine.now() == until {
         course.look(engine, number, &mut sinks);
         if course.is_over(until) {
-            course.check_end(engine, number, spec)?;
+            course.check_end(engine.now(), engine.workload(number).runtime(), spec)?;
             break;
         }
         if stop.load(Ordering::Relaxed) {
@@ -270,16 +270,8 @@ impl RunCourse {
     }
 
     /// Refuses a workload that still runs long after its own end: what it did a second would count time without work.
-    fn check_end<C: SchedulerCore>(
-        &self,
-        engine: &mut Engine<C>,
-        number: usize,
-        spec: &RunSpec,
-    ) -> Result<(), LabError> {
-        let now = engine.now();
-        let Some((measured, runtime)) = self.measured.as_ref().zip(engine.workload(number).runtime()) else {
-            return Ok(());
-        };
+    fn check_end(&self, now: Ns, runtime: Option<Ns>, spec: &RunSpec) -> Result<(), LabError> {
+        let Some((measured, runtime)) = self.measured.as_ref().zip(runtime) else { return Ok(()) };
         let beyond = now.since(measured.settled + runtime);
         if beyond == Ns::ZERO || beyond < runtime.min(MARGIN) {
             return Ok(());

@@ -89,7 +89,8 @@ fn spans(bytes: &[u8], end_of_records: usize) -> Option<BTreeMap<(u32, u32), Str
         Some(u32::from_le_bytes(*word))
     };
     let text = |rest: &mut &[u8]| {
-        let (text, behind) = rest.split_at_checked(number(rest)? as usize)?;
+        let length = number(rest)? as usize;
+        let (text, behind) = rest.split_at_checked(length)?;
         *rest = behind;
         let length = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
         Some(String::from_utf8_lossy(&text[..length]).into_owned())

@@ -99,7 +99,7 @@ fn our_lines(name: &str) -> Vec<String> {
         let fields = text.lines().last().and_then(|line| line.split_once(": ")).map_or("", |(_, body)| body);
         lines.push(one_blank(&format!("{comm} {pid} [{:03}] {}: {fields}", event.cpu.0, event.time)));
     });
-    read_path(&testdata(name), &ReadOptions::default(), &mut sink).expect("a recording");
+    read_path(&testdata(name), &options_of(name), &mut sink).expect("a recording");
     drop(sink);
     lines
 }
