@@ -118,8 +118,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let wall_ns = begin.elapsed().as_nanos() as u64;
-    let schedstat = schedstat();
+    let (wall_ns, schedstat) = (begin.elapsed().as_nanos() as u64, schedstat());
     let report = command.report(&folder)?;
     let mut metrics = observed.metrics;
     let seconds = report.elapsed.as_secs_f64();
@@ -219,14 +218,12 @@ fn counted(
     }
     let failed = |what: &str, error: std::io::Error| LabError::new(format!("{what}: {error}"), "try again");
     let output = fs::File::create(folder.stdout()).map_err(|error| failed("cannot keep output", error))?;
-    let before = switches_of_children();
-    let begin = Instant::now();
+    let (before, begin, limit) = (switches_of_children(), Instant::now(), limit_of(spec));
     let mut child = Command::new(&command.words[0])
         .args(&command.words[1..])
         .stdout(Stdio::from(output))
         .spawn()
         .map_err(|error| failed(&format!("cannot start '{}'", command.words[0]), error))?;
-    let limit = limit_of(spec);
     let status = loop {
         if let Some(status) = child.try_wait().map_err(|error| failed("cannot wait", error))? {
             break status;
@@ -326,20 +323,17 @@ impl Invocation {
     }
 
     fn report(&self, folder: &TemporaryFolder) -> Result<LiveReport, LabError> {
-        let unreadable =
-            |problem: String| LabError::new(problem, "check the free space of the temporary folder");
+        let unreadable = |problem| LabError::new(problem, "check the free space of the temporary folder");
         if !self.reports {
-            let output =
-                fs::read(folder.stdout()).map_err(|error| unreadable(format!("no output: {error}")))?;
+            let output = fs::read(folder.stdout());
+            let output = output.map_err(|error| unreadable(format!("no output: {error}")))?;
             let output = String::from_utf8_lossy(&output).into_owned();
             return Ok(LiveReport { output, ..LiveReport::default() });
         }
         let text = fs::read_to_string(folder.report());
         let text = text.map_err(|error| unreadable(format!("the workload left no report: {error}")))?;
-        let value = serde_json::from_str(&text).ok();
-        value
-            .and_then(|value| LiveReport::from_json(&value))
-            .ok_or_else(|| unreadable("the workload's report cannot be read".to_string()))
+        let report = serde_json::from_str(&text).ok().and_then(|value| LiveReport::from_json(&value));
+        report.ok_or_else(|| unreadable("the workload's report cannot be read".to_string()))
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Sink, Wakeup, sink_fn};
 use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_trace::perfdata::PerfDataWriter;
-use fairlab_trace::{ReadOptions, read_path};
+use fairlab_trace::read_path;
 
 use super::round_trip::written;
 use crate::kept::{Kept, options_of, testdata};
