@@ -132,8 +132,8 @@ impl SwitchFollower {
         if !(1..=TID_MAX).contains(&tid) {
             return None;
         }
+        self.exiting.insert(tid);
         if self.records == SwitchRecords::Unused || self.scope == SwitchScope::Cpus {
-            self.exiting.insert(tid);
             return None;
         }
         let cpu = match &mut self.places {
@@ -164,6 +164,9 @@ impl SwitchFollower {
     ) -> Result<Option<RecordedSwitch>, Trouble> {
         let misc = endian.u16(record, 4).ok_or(Trouble::CorruptRecord)?;
         let (leaves, is_wide) = (misc & OUT != 0, kind == kind::SWITCH_CPU_WIDE);
+        if self.scope != SwitchScope::Cpus && self.exiting.remove(&origin.tid) && leaves {
+            return Ok(None);
+        }
         let leaver = if leaves { origin.tid } else { IDLE };
         let state = if !leaves || misc & OUT_PREEMPT != 0 || leaver == IDLE {
             TaskState::RUNNABLE
