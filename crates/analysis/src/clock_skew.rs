@@ -87,8 +87,6 @@ impl Waking {
     /// The differences, above the first and up to the second, that put this wakeup, and no other, within a sleep, shortly before its
     /// end. The difference is how far the sleep's clock is ahead of this one's.
     fn differences(&self, sleep: &Sleep) -> Option<(i64, i64)> {
-        let since =
-            |time: Ns, woken: Ns| i64::try_from(i128::from(time.0) - i128::from(woken.0)).unwrap_or(i64::MAX);
         let (mut low, mut high) = (since(sleep.from, self.time), since(sleep.to, self.time));
         low = low.max(high.saturating_sub(SHORTLY));
         let [earlier, later] = self.neighbours;
@@ -164,14 +162,20 @@ fn middle(bin: i64) -> i64 {
     bin.signum() * ((BINS + place % BINS) * width + width / 2)
 }
 
+/// The time from a wakeup to another event. What is too long for a bin is only a little longer than that.
+fn since(time: Ns, woken: Ns) -> i64 {
+    let difference = i128::from(time.0) - i128::from(woken.0);
+    difference.clamp(-(1 << MOST) - 1, 1 << MOST) as i64
+}
+
 /// The bins whose middles lie above `low` and up to `high`.
 fn bins(low: i64, high: i64) -> Option<(usize, usize)> {
     let mut from = bin_of(low);
-    while middle(from) <= low {
+    while from <= SIDE && middle(from) <= low {
         from += 1;
     }
     let mut to = bin_of(high);
-    while middle(to) > high {
+    while to >= -SIDE && middle(to) > high {
         to -= 1;
     }
     let (from, to) = (from.max(-SIDE), to.min(SIDE));
@@ -360,9 +364,7 @@ impl ClockSkew {
             return;
         }
         self.held += 1;
-        let since_woken =
-            |time: Ns| i64::try_from(i128::from(time.0) - i128::from(waking.time.0)).unwrap_or(i64::MAX);
-        let [before, end] = [sleep.before, sleep.to].map(since_woken);
+        let [before, end] = [sleep.before, sleep.to].map(|time| since(time, waking.time));
         if before >= 1 << MOST || end <= -(1 << MOST) {
             return;
         }
