@@ -188,7 +188,7 @@ impl Generation {
             ChangeEffect::Preemption(effect) => effect.apply(&mut self.preemption),
             ChangeEffect::Bandwidth(effect) => effect.apply(&mut self.bandwidth),
             ChangeEffect::Pelt(effect) => effect.apply(&mut self.pelt),
-            ChangeEffect::Groundwork(_) | ChangeEffect::NotModelled(_) => {}
+            ChangeEffect::Groundwork(_) | ChangeEffect::OutOfSight(_) | ChangeEffect::NotModelled(_) => {}
         }
     }
 

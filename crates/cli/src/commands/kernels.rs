@@ -3,7 +3,7 @@
 mod built;
 
 use fairlab_kernel::Generation;
-use fairlab_kernel::generation::{BUILDS, ChangeEffect, Feature, FeatureSupport, LOG, LoggedCommit, Tunable};
+use fairlab_kernel::generation::{BUILDS, Feature, FeatureSupport, LOG, LoggedCommit, Tunable};
 use fairlab_lab::LabError;
 use serde_json::{Value, json};
 
@@ -56,8 +56,7 @@ fn list(format: AnswerFormat) -> Result<(), CliError> {
 
 /// Whether a change alters decisions of a real kernel, but none here.
 fn left_out(change: &LoggedCommit) -> bool {
-    !change.is_modelled()
-        && change.effects.iter().any(|effect| matches!(effect, ChangeEffect::NotModelled(_)))
+    !change.is_modelled() && change.left_out().is_some()
 }
 
 fn lines_of<'c>(changes: impl Iterator<Item = &'c LoggedCommit>) -> String {

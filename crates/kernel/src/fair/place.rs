@@ -5,11 +5,14 @@ use fairlab_event::{Comm, EventKind, Pid, Place};
 
 use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::rules::{HeavyArrival, LagInflation, Placement, VirtualZero};
+use crate::fair::rules::{HeavyArrival, LagInflation, LongSleepers, Placement, VirtualZero};
 use crate::generation::Feature;
 use crate::group::IdleCredit;
 use crate::rq::{EnqueueFlags, LockedRq};
 use crate::vruntime::Vruntime;
+
+/// A minute (829c1651e9c4).
+const LONG_SLEEP_NS: u64 = 60_000_000_000;
 
 /// Where an entity would be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +28,7 @@ impl Shared {
     /// Kernel: `place_entity()`, kernel/sched/fair.c. Variants: `MinVruntime` to v6.5, `AverageWithCredit` at
     /// e0c2ff903c32, `LagOnWakeup` at 86bfbb7ce4f6, `Lag` from v6.6 (e8f331bcc270).
     /// Units: vruntime and deadline in virtual ns.
-    /// Departs: sleepers of more than 104 days are placed as others (829c1651e9c4).
+    /// Departs: sleepers of more than 104 days are placed as others (a53ce18cacb4).
     pub(crate) fn placement(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> EntityPlacement {
         match self.generation.fair.placement {
             Placement::MinVruntime => {
@@ -74,7 +77,19 @@ impl Shared {
         if !flags.initial {
             vruntime = vruntime.plus(-(self.sleeper_credit(se) as i64));
         }
-        self.se(se).vruntime.latest(vruntime)
+        if self.is_long_sleeper(se, flags) { vruntime } else { self.se(se).vruntime.latest(vruntime) }
+    }
+
+    /// Whether an entity's own vruntime is not compared with its queue's.
+    ///
+    /// Kernel: `place_entity()`, kernel/sched/fair.c, from 829c1651e9c4 to a53ce18cacb4: who has an `exec_start` of 0 has slept since
+    /// the machine came up, which is longer ago.
+    fn is_long_sleeper(&self, se: SeId, flags: EnqueueFlags) -> bool {
+        if self.generation.fair.long_sleepers == LongSleepers::Nobody {
+            return false;
+        }
+        let ran = self.se(se).exec_start;
+        flags.migrated || ran == 0 || self.trace.now.0.saturating_sub(ran) > LONG_SLEEP_NS
     }
 
     /// How far before the queue's minimum a sleeper may be placed, virtual ns.

@@ -83,6 +83,12 @@ rules! {
             ScaledDown = "scaled-down weights in the average",
             Whole = "whole weights in the average",
         }
+        /// Whom the queue's minimum takes along as it stands, however late it was.
+        long_sleepers: LongSleepers = Nobody, "sleepers placed anew" {
+            Nobody = "nobody",
+            /// By `exec_start`, which a wakeup on another CPU, and a fork, have just cleared.
+            MinuteOrMoved = "who has slept for a minute, came from another CPU, or is new",
+        }
         /// Where the virtual zero goes when an entity joins that weighs more than its queue.
         heavy_arrival: HeavyArrival = StaysAtAverage, "zero beside a heavy arrival" {
             StaysAtAverage = "it stays at the average",

@@ -84,11 +84,18 @@ pub enum ChangeEffect {
     Pelt(PeltEffect),
     /// The commit alters no decision, by what it is; the text says why.
     Groundwork(&'static str),
-    /// The commit matters, and the model does not follow it; the text says what is left out.
+    /// The commit alters what no answer here shows, or what no workload here asks of a kernel; the text says what.
+    OutOfSight(&'static str),
+    /// The commit alters decisions, and the model does not follow it; the text says what is left out.
     NotModelled(&'static str),
 }
 
 impl ChangeEffect {
+    /// Whether the model does not follow it.
+    pub fn is_left_out(self) -> bool {
+        matches!(self, ChangeEffect::OutOfSight(_) | ChangeEffect::NotModelled(_))
+    }
+
     /// What it does, in a sentence for the log.
     pub fn describe(self) -> String {
         let state = |enabled| if enabled { "on" } else { "off" };
@@ -115,7 +122,8 @@ impl ChangeEffect {
             ChangeEffect::Bandwidth(effect) => effect.describe(),
             ChangeEffect::Pelt(effect) => effect.describe(),
             ChangeEffect::Groundwork(why) => format!("no decision changes: {why}"),
-            ChangeEffect::NotModelled(what) => format!("not modelled: {what}"),
+            ChangeEffect::OutOfSight(what) => format!("cannot be seen by any answer here: {what}"),
+            ChangeEffect::NotModelled(what) => format!("would change decisions, and is not modelled: {what}"),
         }
     }
 }
@@ -123,8 +131,13 @@ impl ChangeEffect {
 impl LoggedCommit {
     /// Whether any effect changes a decision of the model.
     pub fn is_modelled(&self) -> bool {
-        let alters = |effect: &ChangeEffect| !matches!(effect, ChangeEffect::NotModelled(_));
+        let alters = |effect: &ChangeEffect| !effect.is_left_out();
         self.groundwork().is_none() && self.effects.iter().any(alters)
+    }
+
+    /// What of it the model does not follow, if anything.
+    pub fn left_out(&self) -> Option<ChangeEffect> {
+        self.effects.iter().copied().find(|effect| effect.is_left_out())
     }
 
     /// Why it alters no decision, if it is of that kind.

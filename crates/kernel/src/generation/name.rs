@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use super::{
-    BUILDS, DistributionBuild, Feature, FeatureSupport, Generation, LOG, LoggedCommit, MainlineRelease,
-    PreemptionModel, Tunable, TunableScaling,
+    BUILDS, ChangeEffect, DistributionBuild, Feature, FeatureSupport, Generation, LOG, LoggedCommit,
+    MainlineRelease, PreemptionModel, Tunable, TunableScaling,
 };
 use fairlab_event::spelling::{self, NameError};
 
@@ -108,10 +108,12 @@ impl Generation {
     fn refuse_idle(&self, sign: char, index: usize) -> Result<Generation, NameError> {
         let (name, id) = (&self.name, LOG[index].id());
         if !LOG[index].is_modelled() {
-            return refuse(
-                format!("kernel '{name}': {id} is known but not modelled: nothing would change"),
-                "leave it out",
-            );
+            let effect = LOG[index].left_out().map_or_else(String::new, ChangeEffect::describe);
+            let help = match LOG[index].left_out() {
+                Some(ChangeEffect::NotModelled(_)) => "a tree's own code can answer: --kernel src:DIR",
+                _ => "leave it out",
+            };
+            return refuse(format!("kernel '{name}': {id} {effect}"), help);
         }
         let hides = |&later: &usize| {
             let others = Generation::fold(String::new(), self.toggled(&[later]));
@@ -379,7 +381,14 @@ mod tests {
             "kernel 'v6.6-fee1759e4f04': fee1759e4f04 alters nothing there, because later changes replace its rule; take out \
              450e749707bc, which builds on it, too: 'v6.6-fee1759e4f04-450e749707bc'"
         );
-        assert!(refusal("v6.6-ab83f455f04d").contains("ab83f455f04d is known but not modelled"));
+        assert_eq!(
+            refusal("v6.6-ab83f455f04d"),
+            "kernel 'v6.6-ab83f455f04d': ab83f455f04d cannot be seen by any answer here: wakeups that ask for the waker's CPU (seccomp \
+             notifications); leave it out"
+        );
+        let matters = refusal("v6.6-7ee7642c9141");
+        assert!(matters.contains("7ee7642c9141 would change decisions, and is not modelled: "), "{matters}");
+        assert!(matters.ends_with("--kernel src:DIR"), "{matters}");
         for name in ["v6.6-fee1759e4f04-450e749707bc", "v6.5+86bfbb7ce4f6", "v6.6-63304558ba5d"] {
             assert!(Generation::asked_for(name).is_ok(), "{name}");
         }

@@ -36,8 +36,7 @@ fn page() -> String {
 }
 
 fn is_left_out(change: &LoggedCommit) -> bool {
-    !change.is_modelled()
-        && change.effects.iter().any(|effect| matches!(effect, ChangeEffect::NotModelled(_)))
+    !change.is_modelled() && change.left_out().is_some()
 }
 
 fn changes(changes: &[&LoggedCommit]) -> String {
@@ -45,10 +44,7 @@ fn changes(changes: &[&LoggedCommit]) -> String {
         .to_string();
     for change in changes {
         let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
-        let left_out = change.effects.iter().find_map(|effect| match effect {
-            ChangeEffect::NotModelled(what) => Some(format!("not modelled: {what}")),
-            _ => None,
-        });
+        let left_out = change.left_out().map(ChangeEffect::describe);
         let effect = match (change.groundwork(), left_out) {
             (Some(why), _) => format!("alters no decision: {why}"),
             (None, None) => "modelled".to_string(),

@@ -178,6 +178,27 @@ fn lag_is_as_old_as_the_last_departure() {
     }
 }
 
+/// Between 829c1651e9c4 and a53ce18cacb4 that passes for a sleep since the machine came up: it is placed anew, however late it was.
+#[test]
+fn who_moves_loses_its_place_for_a_while_in_v6_3() {
+    let mut went_back = Vec::new();
+    for kernel in ["v6.2", "829c1651e9c4", "v6.3-a53ce18cacb4", "v6.3"] {
+        for migrated in [false, true] {
+            let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, 0)]);
+            bed.pass(MS);
+            let sleeper = bed.sleep(0);
+            assert_eq!(sleeper, tasks[0]);
+            let before = bed.entity(sleeper).vruntime;
+            bed.scheduler.ttwu_begin(sleeper, WakeFlags::default());
+            bed.scheduler.ttwu_do_activate(sleeper, WakeFlags { migrated, ..WakeFlags::default() });
+            if bed.entity(sleeper).vruntime.minus(before) < 0 {
+                went_back.push((kernel, migrated));
+            }
+        }
+    }
+    assert_eq!(went_back, [("829c1651e9c4", true), ("v6.3-a53ce18cacb4", true)]);
+}
+
 /// Who was woken on another CPU than it slept on is not warm there: when it last ran is forgotten.
 #[test]
 fn a_task_that_wakes_elsewhere_has_never_run_there() {

@@ -35,7 +35,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("6e7499135db7", git("2020-09-25"), "busy-factor", "sched/fair: Reduce busy load balance interval", &[Domain(BusyFactor::Sixteen.effect())]),
     commit("df3cb4ea1fb6", memory("2020-09"), "isolated-sibling", "sched/fair: Fix wrong cpu selecting from isolated domain", &[
-        NotModelled("isolated CPUs"),
+        OutOfSight("isolated CPUs"),
     ]),
     commit("9abb897345ce", git("2020-10-03"), "buddies-in-order", "sched/fair: Tweak pick_next_entity()", &[
         Groundwork("the preferred entity comes before the last one, as it did"),

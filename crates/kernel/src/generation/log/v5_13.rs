@@ -41,7 +41,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(PendingWakeup::EndsBetweenLevels.effect()),
     ]),
     commit("c8987ae5af79", git("2021-03-23"), "no-core-test-without-smt", "sched/fair: Optimize test_idle_cores() for !SMT", &[
-        NotModelled("what it costs to read a line that other CPUs write: the test found no idle core without SMT before"),
+        OutOfSight("what it costs to read a line that other CPUs write: the test found no idle core without SMT before"),
     ]),
     commit("c722f35b513f", git("2021-04-09"), "sibling-scan-of-prev", "sched/fair: Bring back select_idle_smt(), but differently", &[
         Select(SiblingScan::PrevFirst.effect()),

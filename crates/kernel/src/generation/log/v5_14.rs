@@ -16,7 +16,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("21f56ffe4482", git("2021-05-12"), "pick-task", "sched: Introduce sched_class::pick_task()", &[Fair(BuddyClearing::AtSetNext.effect())]),
     commit("97886d9dcd86", memory("2021-05-12"), "core-scheduling", "sched: Migration changes for core scheduling", &[
-        NotModelled("core scheduling: tasks have no cookies"),
+        OutOfSight("core scheduling: tasks have no cookies"),
     ]),
     commit("83c5e9d573e1", git("2021-06-17"), "group-load-early-return", "sched/fair: Return early from update_tg_cfs_load() if delta == 0", &[
         Pelt(GroupLoadUnchanged::StopAfterSum.effect()),

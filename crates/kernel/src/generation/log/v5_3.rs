@@ -19,7 +19,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Bandwidth(SlackRestart::LeavesAlone.effect()),
     ]),
     commit("69842cba9ace", memory("2019-06"), "clamped-utilization", "sched/uclamp: Add CPU's clamp buckets refcounting", &[
-        NotModelled("clamped utilization: tasks and groups give no hints (uclamp)"),
+        OutOfSight("clamped utilization: tasks and groups give no hints (uclamp)"),
     ]),
     commit("af24bde8df20", page("2019-06-24"), "energy-real-time", "sched/uclamp: Add uclamp support to energy_compute()", &[
         Select(EnergyUtil::RealTimeDrives.effect()),

@@ -25,7 +25,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Domain(OverlapCapacity::EachCpu.effect()),
     ]),
     commit("a4f9a0e51bbf", git("2020-01-17"), "governor-once", "sched/fair: Remove redundant call to cpufreq_update_util()", &[
-        NotModelled("a second call of the governor for one change"),
+        OutOfSight("a second call of the governor for one change"),
     ]),
     commit("b396f52326de", git("2020-01-28"), "numa-pair", "sched/fair: Allow a small load imbalance between low utilisation SD_NUMA domains", &[
         Balance(NumaAllowance::PairInSource.effect()),

@@ -53,7 +53,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Select(IdleAverage::TowardsZero.effect()),
     ]),
     commit("26a8b12747c9", memory("2020-04"), "distribution-takes-at-once", "sched/fair: Fix race between runtime distribution and assignment", &[
-        NotModelled(RACE),
+        OutOfSight(RACE),
     ]),
     commit("111688ca1c4a", git("2020-04-08"), "negative-imbalance", "sched/fair: Fix negative imbalance in imbalance calculation", &[
         Balance(LocalAverage::BelowSource.effect()),

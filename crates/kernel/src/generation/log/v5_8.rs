@@ -10,7 +10,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Bandwidth(LastRequest::OneNanosecond.effect()),
     ]),
     commit("ab93a4bc955b", memory("2020-04-30"), "no-distribute-running", "sched/fair: Remove distribute_running from CFS bandwidth", &[
-        NotModelled(RACE),
+        OutOfSight(RACE),
     ]),
     commit("36c5bdc43870", git("2020-04-30"), "no-load-balance-flag", "sched/topology: Kill SD_LOAD_BALANCE", &[
         Domain(LoadBalanceFlag::Gone.effect()),
@@ -35,7 +35,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Pelt(InitialRunnable::Util.effect()),
     ]),
     commit("dbfb089d360b", git("2020-07-08"), "loadavg-race", "sched: Fix loadavg accounting race", &[
-        NotModelled("load averages of the whole machine"),
+        OutOfSight("load averages of the whole machine"),
     ]),
     commit("01cfcde9c26d", git("2020-07-16"), "no-load", "sched/fair: handle case of task_h_load() returning 0", &[Balance(NoLoad::One.effect())]),
 ];

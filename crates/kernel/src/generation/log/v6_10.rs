@@ -26,7 +26,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Pelt(InitialUtilWeight::ScaledDown.effect()),
     ]),
     commit("a1fd0b9d751f", git("2024-05-17"), "newidle-relax-level", "sched/fair: Allow disabling sched_balance_newidle with sched_relax_domain_level", &[
-        NotModelled("the level up to which cpusets let CPUs balance (sched_relax_domain_level)"),
+        OutOfSight("the level up to which cpusets let CPUs balance (sched_relax_domain_level)"),
     ]),
     commit("2feab2492deb", git("2024-07-01"), "look-no-further", "Revert \"sched/fair: Make sure to try to detach at least one movable task\"", &[
         Balance(LookLimit::NrMigrate.effect()),

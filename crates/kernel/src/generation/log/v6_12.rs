@@ -6,7 +6,7 @@ use super::row::*;
 #[rustfmt::skip]
 pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("f0e1a0643a59", memory("2024-06"), "sched-ext", "sched_ext: Implement BPF extensible scheduler class", &[
-        NotModelled("schedulers written in BPF"),
+        OutOfSight("schedulers written in BPF"),
     ]),
     commit("c40dd90ac045", git("2024-07-29"), "place-when-queued", "sched/fair: Initialize the vruntime of a new task when it is first enqueued", &[
         Fair(ForkPlacement::WhereQueued.effect()),

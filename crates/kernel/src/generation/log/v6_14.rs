@@ -6,7 +6,7 @@ use super::row::*;
 #[rustfmt::skip]
 pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("108ad0999085", git("2024-12-02"), "steal-excess", "sched: Don't try to catch up excess steal time.", &[
-        NotModelled("time that a hypervisor takes"),
+        OutOfSight("time that a hypervisor takes"),
     ]),
     commit("c2a295bffeaf", git("2024-12-09"), "h-nr-runnable-counted", "sched/fair: Add new cfs_rq.h_nr_runnable", &[
         Groundwork("a difference is counted by itself"),
@@ -19,7 +19,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         AddFeature(Feature::PickBuddy, true),
     ]),
     commit("af98d8a36a96", memory("2024-12"), "hotplug-quota", "sched/fair: Fix CPU bandwidth limit bypass during CPU hotplug", &[
-        NotModelled("CPU hotplug"),
+        OutOfSight("CPU hotplug"),
     ]),
     commit("7c8cd569ff66", git("2024-12-20"), "schedstat-17", "docs: Update Schedstat version to 17", &[Domain(SchedstatLayout::Version17.effect())]),
     commit("873199d27bb2", git("2025-01-13"), "eligible-first", "sched/core: Prioritize migrating eligible tasks in sched_balance_rq()", &[

@@ -16,7 +16,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Bandwidth(ThrottledListing::Joins.effect()),
     ]),
     commit("eb962f251fbb", memory("2025-09-03"), "throttle-time-of-tasks", "sched/fair: Task based throttle time accounting", &[
-        NotModelled("cpu.stat"),
+        OutOfSight("cpu.stat"),
     ]),
     commit("5b726e9bf954", git("2025-09-03"), "no-throttled-lb-pair", "sched/fair: Get rid of throttled_lb_pair()", &[
         Bandwidth(ThrottledMigration::Free.effect()),

@@ -12,6 +12,6 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         NotModelled("before, a CPU looked idle between an interrupt's arrival and the enqueue of what it brings"),
     ]),
     commit("48d5e9daa8b7", git("2022-10-27"), "clamp-margin", "sched/uclamp: Fix relationship between uclamp and migration margin", &[
-        NotModelled("clamped utilization: tasks and groups give no hints (uclamp)"),
+        OutOfSight("clamped utilization: tasks and groups give no hints (uclamp)"),
     ]),
 ];

@@ -10,13 +10,13 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Fair(TickPreemption::IdealSliceWithinLatency.effect()),
     ]),
     commit("829c1651e9c4", memory("2023-02"), "long-sleepers", "sched/fair: sanitize vruntime of entity being placed", &[
-        NotModelled("sleepers of more than 104 days"),
+        Fair(LongSleepers::MinuteOrMoved.effect()),
     ]),
     commit("e5ed0550c04c", git("2023-02-11"), "misfit-under-energy", "sched/fair: unlink misfit task from cpu overutilized", &[
         Groundwork("without clamps a CPU whose task is too large for it is overutilized"),
     ]),
     commit("a53ce18cacb4", memory("2023-03"), "long-sleepers-moved", "sched/fair: Sanitize vruntime of entity being migrated", &[
-        NotModelled("sleepers of more than 104 days"),
+        Fair(LongSleepers::Nobody.effect()),
     ]),
     commit("91dcf1e8068e", git("2023-04-12"), "imbalance-overflow", "sched/fair: Fix imbalance overflow", &[Balance(LocalAverage::BelowDomain.effect())]),
 ];

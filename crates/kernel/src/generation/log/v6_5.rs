@@ -39,7 +39,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Pelt(RunnableBoost::Estimate.effect()),
     ]),
     commit("0dd37d6dd33a", git("2023-06-05"), "not-to-itself", "sched/fair: Don't balance task to its current running CPU", &[
-        NotModelled("a running task that is pushed to where it runs"),
+        OutOfSight("a running task that is pushed to where it runs"),
     ]),
     commit("ae2ad293d6be", git("2023-07-10"), "recent-allowed", "sched/fair: Use recent_used_cpu to test p->cpus_ptr", &[
         Select(RecentAllowed::Itself.effect()),

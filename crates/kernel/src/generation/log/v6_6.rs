@@ -18,13 +18,13 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Domain(FilesShown::WithGroupFlags.effect()),
     ]),
     commit("79462e8c879a", memory("2023-07"), "throttled-empty-time", "sched: don't account throttle time for empty groups", &[
-        NotModelled("cpu.stat"),
+        OutOfSight("cpu.stat"),
     ]),
     commit("677ea015f231", memory("2023-07"), "throttled-self-time", "sched: add throttled time stat for throttled children", &[
-        NotModelled("cpu.stat"),
+        OutOfSight("cpu.stat"),
     ]),
     commit("ab83f455f04d", memory("2023-07"), "wake-on-this-cpu", "sched: add WF_CURRENT_CPU and externise ttwu", &[
-        NotModelled("wakeups that ask for the waker's CPU (seccomp notifications)"),
+        OutOfSight("wakeups that ask for the waker's CPU (seccomp notifications)"),
     ]),
     commit("7ee7642c9141", git("2023-07-13"), "asymmetric-stable", "sched/fair: Stabilize asym cpu capacity system idle cpu selection", &[
         NotModelled("where a search begins for a task that fits no CPU"),
@@ -85,10 +85,10 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Domain(GroupFlags::OfPresentChild.effect()),
     ]),
     commit("88c56cfeaec4", memory("2023-08"), "nohz-full-bandwidth", "sched/fair: Block nohz tick_stop when cfs bandwidth in use", &[
-        NotModelled("NOHZ_FULL"),
+        OutOfSight("NOHZ_FULL"),
     ]),
     commit("c98c18270be1", git("2023-08-02"), "hierarchical-quota", "sched, cgroup: Restore meaning to hierarchical_quota", &[
-        NotModelled("checks of quotas against those of ancestors"),
+        OutOfSight("checks of quotas against those of ancestors"),
     ]),
     commit("63304558ba5d", git("2023-08-17"), "run-to-parity", "sched/eevdf: Curb wakeup-preemption", &[AddFeature(Feature::RunToParity, true)]),
     commit("f8858d96061f", git("2023-09-02"), "idle-core-fast", "sched/fair: Optimize should_we_balance() for large SMT systems", &[

@@ -9,10 +9,10 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Select(EnergyCost::PerPerformance.effect()),
     ]),
     commit("8aeaffef8c6e", memory("2024-02"), "sibling-in-domain", "sched/fair: Take the scheduling domain into account in select_idle_smt()", &[
-        NotModelled("isolated CPUs"),
+        OutOfSight("isolated CPUs"),
     ]),
     commit("23d04d8c6b8e", memory("2024-02"), "core-in-domain", "sched/fair: Take the scheduling domain into account in select_idle_core()", &[
-        NotModelled("isolated CPUs"),
+        OutOfSight("isolated CPUs"),
     ]),
     commit("7f1a7229718d", git("2024-02-28"), "misfit-tie", "sched/fair: Do strict inequality check for busiest misfit task group", &[
         Balance(MisfitTie::FirstOfEquals.effect()),

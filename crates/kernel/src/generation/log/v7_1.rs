@@ -25,14 +25,14 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("5d88e424ec1b", memory("2026-02"), "hrtick-hard", "sched/fair: Make hrtick resched hard", &[NotModelled(HRTICK_BEFORE)]),
     commit("c8cdb9b51640", memory("2026-02"), "hrtick-tiny", "sched/hrtick: Avoid tiny hrtick rearms", &[NotModelled(HRTICK_BEFORE)]),
     commit("926475806606", git("2026-02-23"), "clamp-overutilized", "sched/fair: Update overutilized detection", &[
-        NotModelled("clamped utilization: tasks and groups give no hints (uclamp)"),
+        OutOfSight("clamped utilization: tasks and groups give no hints (uclamp)"),
     ]),
     commit("9213aa4784cf", git("2026-02-27"), "hrtick", "sched: Default enable HRTICK when deferred rearming is enabled", &[
         Core(Hrtick::UntilDeadline.effect()),
         SetFeature(Feature::Hrtick, true),
     ]),
     commit("8e8e23dea43e", memory("2026-03"), "partition-weight", "sched/topology: Compute sd_weight considering cpuset partitions", &[
-        NotModelled("domains of partitions of cpusets"),
+        OutOfSight("domains of partitions of cpusets"),
     ]),
     commit("059258b0d424", git("2026-04-03"), "delayed-lag", "sched/fair: Prevent negative lag increase during delayed dequeue", &[
         Fair(DelayedLag::NeverWorseUnlessAwake.effect()),

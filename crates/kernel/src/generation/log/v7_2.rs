@@ -27,7 +27,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         NotModelled("threads of CPUs of different capacities"),
     ]),
     commit("3b7be8e7fa69", memory("2026-05"), "report-clock", "sched/fair: Use rq_clock() in update_tg_load_avg() rate-limit", &[
-        NotModelled("the clock that limits reports to a group: here it was always the queue's"),
+        OutOfSight("the clock that limits reports to a group: here it was always the queue's"),
     ]),
     commit("28ad5427682b", memory("2026-06"), "unthrottle-charges", "sched/fair: Call update_curr() before unthrottling the hierarchy", &[
         NotModelled("told in the row of f666241e6bd5, of the series"),
