@@ -34,7 +34,7 @@ const ITMT: &str = "arch/x86/kernel/itmt.c";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [TreeProbe; 46] = [
+const PROBES: [TreeProbe; 48] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
@@ -77,6 +77,7 @@ const PROBES: [TreeProbe; 46] = [
         &["cpu_cpu_mask, SD_INIT_NAME(PKG)", "SDTL_INIT(tl_pkg_mask, NULL, PKG)"],
         &["kernel/sched/topology.c"],
     ),
+    probe("PREEMPT_COUNT_LONG", &["(unsigned long, __preempt_count)"], &["arch/x86/include/asm/preempt.h"]),
     probe("WARN_TRAP", &["__WARN_trap(struct bug_entry"], &["arch/x86/include/asm/bug.h"]),
     // Tasks
     probe("STATE__", &["__state;"], &[TASK]),
@@ -91,6 +92,7 @@ const PROBES: [TreeProbe; 46] = [
     probe("RUN_IDLE_BALANCE", &["^void nohz_run_idle_balance"], &[FAIR]),
     probe("RETAIN_TICK", &["idle_call_stop_or_retain_tick"], &["kernel/sched/idle.c"]),
     probe("OLD_SYSCTLS", &["&sysctl_sched_min_granularity,"], &["kernel/sysctl.c"]),
+    probe("STOP_NOWAIT_VOID", &["^void stop_one_cpu_nowait("], &["include/linux/stop_machine.h"]),
     // Tracepoints
     probe("TP_SRCU_FAST", &["DEFINE_SRCU_FAST(tracepoint_srcu"], &["kernel/tracepoint.c"]),
     probe("TP_SRCU", &["DEFINE_SRCU(tracepoint_srcu"], &["kernel/tracepoint.c"]),
