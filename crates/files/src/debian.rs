@@ -28,17 +28,13 @@ pub const SUITES: [&str; 15] = [
     "experimental",
 ];
 
-/// The suites in the order in which a package is looked for that `home` is known to have: its fixes and itself, then all others.
+/// The suites in the order in which a package is looked for that `home` is known to have.
 fn order(home: Option<&str>) -> Vec<&'static str> {
-    let is_home = |suite: &&str| {
-        let behind = home.and_then(|home| suite.strip_prefix(home));
-        behind.is_some_and(|behind| matches!(behind, "" | "-security" | "-updates"))
-    };
-    let (first, rest): (Vec<&str>, Vec<&str>) = SUITES.into_iter().partition(is_home);
+    let (first, rest): (Vec<&str>, Vec<&str>) = SUITES.into_iter().partition(|suite| home == Some(*suite));
     [first, rest].concat()
 }
 
-/// Looks for a package, the newest first: in its `home` if that is known, then in all suites. `pattern` is a regular expression of the names
+/// Looks for a package: in its `home` if it has one, then in all suites, the newest first. `pattern` is a regular expression of the names
 /// of its kind. `tell` is given each suite before its lists are read.
 ///
 /// # Errors
@@ -100,7 +96,7 @@ mod tests {
     fn a_known_home_comes_first() {
         assert_eq!(order(None), SUITES);
         let order = order(Some("bookworm"));
-        assert_eq!(order[..4], ["bookworm-security", "bookworm-updates", "bookworm", "sid"]);
+        assert_eq!(order[..2], ["bookworm", "sid"]);
         assert_eq!(order.len(), SUITES.len());
     }
 

@@ -367,6 +367,25 @@ mod tests {
     }
 
     #[test]
+    fn one_changed_bit_of_an_image_is_noticed() {
+        let place = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let (image, folder) = (place.path().join("linked"), place.path().join("kept"));
+        fs::write(&image, b"\x7fELF and more").expect("written");
+        let manifest = Manifest { schema: SCHEMA.to_string(), ..Manifest::default() };
+        let kept = ImageKey::new().keep_at(folder.clone(), &image, manifest).expect("kept");
+        assert_eq!(CachedKernel::read(&folder).as_ref(), Some(&kept));
+        assert!(kept.is_sound());
+        fs::write(kept.image(), b"\x7fELF and mord").expect("written");
+        assert!(!kept.is_sound());
+        let told = crate::ImageFile::open_sound(&kept.image(), &kept.manifest.checksum).map(|_| ());
+        let told = told.expect_err("a damaged file").to_string();
+        assert!(
+            told.contains("image: its bytes are not those that were built") && !told.contains('\n'),
+            "{told}"
+        );
+    }
+
+    #[test]
     fn parts_of_a_key_do_not_run_into_each_other() {
         let name = |parts: &[(&str, &str)]| {
             let mut key = ImageKey::new();

@@ -14,7 +14,7 @@ pub struct Stub {
 }
 
 /// `manifest.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// `fairlab/native/2`.
     pub schema: String,

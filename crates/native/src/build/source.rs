@@ -19,7 +19,7 @@ use super::BuildSteps;
 use super::command::{run, succeed};
 use super::selection::{is_needed, walk};
 
-/// Releases that a suite of Debian's is made with: it is looked at first for them.
+/// Releases that a suite of Debian's is made with: that one has the builds that the model was compared with, and its fixes others.
 const HOMES: [(&str, &str); 3] = [("5.10", "bullseye"), ("6.1", "bookworm"), ("6.12", "trixie")];
 
 /// The names of Debian's packages of sources, as a regular expression.
