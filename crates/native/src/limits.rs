@@ -11,8 +11,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::elf::PAGE;
 
-/// Memory that a run may take beside what its process begins with, bytes of addresses. A machine of 512 CPUs takes 0.4 GiB for their
-/// data, and 10,000 tasks 0.2 GiB for their stacks.
+/// Memory that a run may take beside what its process begins with, bytes of addresses. 512 CPUs with 4,000 tasks
+/// (hackbench -g 100) take a quarter of it.
 pub(crate) const MEMORY_BYTES: u64 = 2 << 30;
 
 /// What this process could do before it was limited.
