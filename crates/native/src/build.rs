@@ -48,7 +48,7 @@ use stubs::ReleaseNumbers;
 use tools::Tools;
 
 /// Releases that the shim was written for: what is older lacks things that it takes for granted.
-const OLDEST: ReleaseNumbers = (5, 4);
+const OLDEST: ReleaseNumbers = (5, 10);
 
 /// How a kernel is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -365,7 +365,7 @@ fn release_of(tree: &Path) -> Result<TreeRelease, LabError> {
     let text = format!("{version}.{patch}{sub}{}", of("EXTRAVERSION").unwrap_or_default());
     if (version, patch) < OLDEST {
         return Err(LabError::new(
-            format!("the tree is of Linux {text}: 5.4 is the oldest that can be built"),
+            format!("the tree is of Linux {text}: 5.10 is the oldest that can be built"),
             "take a newer tree, or a modelled kernel",
         ));
     }
