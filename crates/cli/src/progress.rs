@@ -1,4 +1,4 @@
-//! Progress of long work: on a terminal only, on standard error, and gone when the work is done.
+//! Progress of long work, on standard error: on a terminal, where it is gone when the work is done, and for steps of a build anywhere.
 
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Write};
@@ -23,6 +23,8 @@ pub struct ProgressLine {
     unit: &'static str,
     started: Instant,
     shown: bool,
+    /// Whether each step has a line of its own that stays.
+    lasting: bool,
     /// What was printed last.
     told: Mutex<String>,
 }
@@ -33,6 +35,13 @@ impl ProgressLine {
         ProgressLine::of(what, "runs")
     }
 
+    /// A line about `what`, which has steps of many seconds; where standard error is no terminal, each has a line that stays.
+    pub fn of_steps(what: &str) -> ProgressLine {
+        let mut line = ProgressLine::new(what);
+        line.lasting = !line.shown;
+        line
+    }
+
     /// A line about `what`, counted in `unit`.
     pub fn of(what: &str, unit: &'static str) -> ProgressLine {
         ProgressLine {
@@ -40,16 +49,20 @@ impl ProgressLine {
             unit,
             started: Instant::now(),
             shown: io::stderr().is_terminal(),
+            lasting: false,
             told: Mutex::default(),
         }
     }
 
     /// Shows what is done now, and since when the whole goes on.
     pub fn tell(&self, now: &str) {
+        let line = format!("{}: {} s, {now}", self.what, self.started.elapsed().as_secs());
+        if self.lasting {
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        }
         if !self.shown {
             return;
         }
-        let line = format!("{}: {} s, {now}", self.what, self.started.elapsed().as_secs());
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if *told != line {
             let mut err = io::stderr().lock();

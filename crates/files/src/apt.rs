@@ -100,6 +100,22 @@ impl<'s> Apt<'s> {
         Apt::of_suite(Distribution::Debian, keys, suite, architecture, cache, stop)
     }
 
+    /// As [`of_debian`](Self::of_debian); `None` where the archive has no such suite, or none any more whose lists are good.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn of_debian_if_there(
+        suite: &str,
+        architecture: &'static str,
+        cache: &CacheFolder,
+        stop: &'s AtomicBool,
+    ) -> Result<Option<Apt<'s>>, LabError> {
+        match Apt::of_debian(suite, architecture, cache, stop) {
+            Err(error) if is_of_no_suite(&error.problem) => Ok(None),
+            apt => apt.map(Some),
+        }
+    }
+
     /// Prepares and reads the lists of a suite of Ubuntu's for PCs (`jammy-updates`). Where Ubuntu's keys are not installed,
     /// Debian's package has them.
     ///
@@ -121,6 +137,12 @@ impl<'s> Apt<'s> {
         let other = if architecture == PC { String::new() } else { format!("-{architecture}") };
         let folder = cache.path(&format!("apt/{suite}{other}"));
         let archive = archive(distribution)?;
+        // Fixes of security are an archive beside the one of releases.
+        let archive = if suite.ends_with("-security") && distribution == Distribution::Debian {
+            format!("{archive}-security")
+        } else {
+            archive
+        };
         let apt = Apt { folder, keys, archive, suite: suite.to_string(), architecture, stop };
         cache.has_room()?;
         apt.configure().map_err(|error| failed(&apt.folder, &error))?;
@@ -261,6 +283,13 @@ impl<'s> Apt<'s> {
     }
 }
 
+/// Whether apt says that a suite is not to be had, rather than the archive.
+fn is_of_no_suite(problem: &str) -> bool {
+    ["does not have a Release file", "no longer has a Release file", "is expired (", "is not signed"]
+        .iter()
+        .any(|words| problem.contains(words))
+}
+
 fn packages_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     let entries = fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
     let mut packages: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -387,6 +416,15 @@ mod tests {
         assert_eq!(archive_of("Debian", targets).as_deref(), Some("http://a/debian"));
         assert_eq!(archive_of("Debian", "Ubuntu noble http://b/\n"), None);
         assert_eq!(archive_of("Ubuntu", "Ubuntu noble http://b/\n").as_deref(), Some("http://b"));
+    }
+
+    #[test]
+    fn a_missing_suite_is_no_missing_archive() {
+        let of =
+            |said: &str| is_of_no_suite(&format!("cannot read the archive's lists of x at http://a: {said}"));
+        assert!(of("The repository 'http://a bullseye-backports Release' does not have a Release file."));
+        assert!(of("Release file for http://a/InRelease is expired (invalid since 3d)"));
+        assert!(!of("Failed to fetch http://a/InRelease  Could not resolve 'a'"));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 pub mod apt;
 mod assertion;
 pub mod cache;
+pub mod debian;
 mod error;
 pub mod journal;
 mod output_file;

@@ -16,7 +16,7 @@ use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::{Generation, Scheduler};
 use fairlab_native::build::{BuildOptions, CachedKernel, PreemptionChoice, Source, build, named};
 use fairlab_native::worker::{Outbox, in_worker};
-use fairlab_native::{ImageFile, LoadedImage, NativeScheduler, OwnDomain};
+use fairlab_native::{ImageFile, LoadedImage, NativeScheduler, OwnDomain, allow_files};
 use fairlab_sim::{Engine, Machine};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -350,7 +350,7 @@ impl SourceKernel {
         act: impl FnOnce(NativeScheduler) -> Result<Option<T>, LabError>,
     ) -> Result<Option<T>, LabError> {
         let built = self.prepare(machine, &|_, _| (), stop)?;
-        let image = ImageFile::open(&built.image())?;
+        let image = ImageFile::open_sound(&built.image(), &built.manifest.checksum)?;
         let work = |image: LoadedImage, _: &mut Outbox| {
             let scheduler = NativeScheduler::boot(image, machine)?.named(&self.name);
             self.set(scheduler.image())?;
@@ -368,6 +368,7 @@ fn damaged(problem: impl Display) -> LabError {
 
 /// In the process of the run.
 fn carried_out(spec: &RunSpec, scheduler: NativeScheduler) -> Result<ChildResult, LabError> {
+    spec.trace.iter().for_each(|_| allow_files());
     let mut engine = Engine::with_core(scheduler, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.map_or_else(|| settling_on(&spec.machine), Ok)?;
     // To stop a run is to end its process.

@@ -227,7 +227,7 @@ struct fl_task_spec {
 #define FL_KEEP 127                          /* as a nice: as before */
 
 enum fl_object { FL_TASK, FL_ENTITY /* of a group on a CPU */, FL_QUEUE /* cfs_rq */, FL_CPU /* rq */, FL_DOMAIN, FL_GROUP, FL_FLAG /* names alone */ };
-enum fl_test { FL_TEST_NOTHING /* returns n + 1 */, FL_TEST_WARN, FL_TEST_BUG, FL_TEST_NULL, FL_TEST_LOOP, FL_TEST_STUB, FL_TEST_PING /* n times */, FL_TEST_PANIC };
+enum fl_test { FL_TEST_NOTHING /* returns n + 1 */, FL_TEST_WARN, FL_TEST_BUG, FL_TEST_NULL, FL_TEST_LOOP, FL_TEST_STUB, FL_TEST_PING /* n times */, FL_TEST_PANIC, FL_TEST_LEAK /* n bytes at a time */ };
 
 /* ---- callbacks ---- */
 

@@ -87,8 +87,11 @@ static long write_file(long asked_, long unused)
 	long number;
 	int wrong;
 
-	if (!file || (file->flags & CFTYPE_NOT_ON_ROOT && !asked->group))
+	/* Not there means: no group has it. */
+	if (!file)
 		return -ENOENT;
+	if (file->flags & CFTYPE_NOT_ON_ROOT && !asked->group)
+		return -EPERM;
 	strscpy(text, asked->value, sizeof(text));
 	if (file->write) {
 		written = css;

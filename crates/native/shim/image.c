@@ -126,6 +126,9 @@ int fl_test(int what, fl_s64 n)
 	case FL_TEST_NULL:
 		*(volatile int *)0 = n;
 		break;
+	case FL_TEST_LEAK:
+		for (;;)
+			fl_alloc(n, 16);
 	case FL_TEST_LOOP:
 		for (;;)
 			asm volatile("" : : : "memory");

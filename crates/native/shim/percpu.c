@@ -4,10 +4,16 @@
 extern char __per_cpu_start[], __per_cpu_end[];
 unsigned long __per_cpu_offset[NR_CPUS];
 
+#if HAVE_PREEMPT_COUNT_LONG
+typedef unsigned long preempt_count_t;
+#else
+typedef int preempt_count_t;
+#endif
+
 #if HAVE_CACHE_HOT
 DEFINE_PER_CPU_CACHE_HOT(unsigned long, this_cpu_off);
 DEFINE_PER_CPU_CACHE_HOT(int, cpu_number);
-DEFINE_PER_CPU_CACHE_HOT(int, __preempt_count) = INIT_PREEMPT_COUNT;
+DEFINE_PER_CPU_CACHE_HOT(preempt_count_t, __preempt_count) = INIT_PREEMPT_COUNT;
 DEFINE_PER_CPU_CACHE_HOT(struct task_struct *, current_task) = &init_task;
 DEFINE_PER_CPU_CACHE_HOT(unsigned long, cpu_current_top_of_stack);
 #define current_of(cpu) per_cpu(current_task, cpu)
@@ -22,7 +28,7 @@ DEFINE_PER_CPU_READ_MOSTLY(unsigned long, this_cpu_off);
 #define set_top_of_stack(cpu, top) (per_cpu(pcpu_hot.top_of_stack, cpu) = (top))
 #else
 DEFINE_PER_CPU(struct task_struct *, current_task) ____cacheline_aligned = &init_task;
-DEFINE_PER_CPU(int, __preempt_count) = INIT_PREEMPT_COUNT;
+DEFINE_PER_CPU(preempt_count_t, __preempt_count) = INIT_PREEMPT_COUNT;
 DEFINE_PER_CPU_READ_MOSTLY(int, cpu_number);
 DEFINE_PER_CPU_READ_MOSTLY(unsigned long, this_cpu_off);
 #define current_of(cpu) per_cpu(current_task, cpu)

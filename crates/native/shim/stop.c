@@ -9,18 +9,26 @@ struct stop_done {
 	struct completion completion;
 };
 
-static bool queue_stop(unsigned int cpu, struct cpu_stop_work *work)
+static void queue_stop(unsigned int cpu, struct cpu_stop_work *work)
 {
 	list_add_tail(&work->list, per_cpu_ptr(&stopper_works, cpu));
 	wake_up_process(per_cpu(stopper, cpu));
-	return true;
 }
 
+#if HAVE_STOP_NOWAIT_VOID
+void stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t function, void *argument, struct cpu_stop_work *work)
+{
+	*work = (struct cpu_stop_work){ .fn = function, .arg = argument };
+	queue_stop(cpu, work);
+}
+#else
 bool stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t function, void *argument, struct cpu_stop_work *work)
 {
 	*work = (struct cpu_stop_work){ .fn = function, .arg = argument };
-	return queue_stop(cpu, work);
+	queue_stop(cpu, work);
+	return true;
 }
+#endif
 
 int stop_one_cpu(unsigned int cpu, cpu_stop_fn_t function, void *argument)
 {

@@ -10,6 +10,7 @@ mod cache;
 mod command;
 mod commit;
 mod config;
+mod given;
 mod kbuild;
 mod link;
 mod manifest;
@@ -31,7 +32,7 @@ use std::time::Instant;
 use fairlab_files::{LabError, Progress};
 
 pub use answer::{BuiltAnswer, BuiltEntry};
-pub use cache::{CachedKernel, kernels, named, remove};
+pub use cache::{CachedKernel, checksum_of, kernels, named, remove};
 pub(crate) use command::{run, run_with, said_well, succeed};
 pub use config::{FREQUENCIES, PreemptionChoice};
 pub use manifest::{Manifest, Stub};
@@ -79,10 +80,23 @@ impl Default for BuildOptions {
 /// So many commits of one repository are built at once, each with copy and objects of its own.
 pub const LANES: usize = 2;
 
-/// What a build does one after the other.
-const STEPS: [&str; 5] = ["sources", "configuration", "kernel/sched", "shim", "image"];
+/// What a build does one after the other. What is there already is left out.
+const STEPS: [&str; 6] = ["fetching", "unpacking", "copying", "configuring", "compiling", "linking"];
 
-/// Builds a kernel, or finds it built. `on_step` is told each step before it begins.
+/// Whoever is told each step before it begins.
+struct BuildSteps<'s> {
+    on_step: &'s dyn Fn(&str, Progress),
+}
+
+impl BuildSteps<'_> {
+    /// Tells a step of [`STEPS`], and what it is done to.
+    fn tell(&self, step: &str, what: &str) {
+        let done = STEPS.iter().position(|known| *known == step).unwrap_or(0);
+        (self.on_step)(&format!("{step} {what}"), Progress { done, total: STEPS.len() });
+    }
+}
+
+/// Builds a kernel, or finds it built. `on_step` is told each step before it begins: none, if the kernel is there.
 ///
 /// # Errors
 /// There is no such tree, it cannot be built, this system lacks something, or `stop` was set.
@@ -93,14 +107,13 @@ pub fn build(
     stop: &AtomicBool,
 ) -> Result<CachedKernel, LabError> {
     check(options)?;
-    let step = |index: usize| on_step(STEPS[index], Progress { done: index, total: STEPS.len() });
-    step(0);
+    let (config, patches) = (options.config_text()?, options.patch_texts()?);
+    let steps = BuildSteps { on_step };
     let started = Instant::now();
-    let origin = source.origin(stop)?;
-    let tools = Tools::find(stop)?;
+    let origin = source.origin(&steps, stop)?;
+    let tools = Tools::find(&steps, stop)?;
     let build = KernelBuild { source, options, origin: &origin, tools: &tools, stop, started };
-    let config = build.config()?;
-    let key = build.key(config.as_deref())?;
+    let key = build.key(config.as_deref(), &patches)?;
     if let Some(built) = key.kept()? {
         return Ok(built);
     }
@@ -110,8 +123,9 @@ pub fn build(
     if let Some(built) = key.kept()? {
         return Ok(built);
     }
+    steps.tell("copying", "the tree");
     build.stand(&place)?;
-    build.make(&place, config.as_deref(), &key, &step)
+    build.make(&place, config.as_deref(), &key, &steps)
 }
 
 fn check(options: &BuildOptions) -> Result<(), LabError> {
@@ -127,6 +141,29 @@ fn check(options: &BuildOptions) -> Result<(), LabError> {
     Err(LabError::new("kernels can be built on x86-64 only", "take a modelled kernel"))
 }
 
+impl BuildOptions {
+    /// The user's configuration.
+    fn config_text(&self) -> Result<Option<String>, LabError> {
+        let Some(path) = &self.config else { return Ok(None) };
+        let hint = "give a kernel's .config";
+        let text = String::from_utf8_lossy(&given::read(path, hint)?).into_owned();
+        if text.lines().any(|line| line.starts_with("CONFIG_") && line.contains('=')) {
+            return Ok(Some(text));
+        }
+        Err(LabError::new(format!("{} is no kernel's configuration", path.display()), hint))
+    }
+
+    /// The patches, each with something to change.
+    fn patch_texts(&self) -> Result<Vec<Vec<u8>>, LabError> {
+        let text = |path: &PathBuf| {
+            let bytes = given::read(path, "give the path of a patch")?;
+            tree::changes_something(path, &bytes)?;
+            Ok(bytes)
+        };
+        self.patches.iter().map(text).collect()
+    }
+}
+
 struct KernelBuild<'b> {
     source: &'b Source,
     options: &'b BuildOptions,
@@ -137,36 +174,16 @@ struct KernelBuild<'b> {
 }
 
 impl KernelBuild<'_> {
-    /// The user's configuration.
-    fn config(&self) -> Result<Option<String>, LabError> {
-        let Some(path) = &self.options.config else { return Ok(None) };
-        let text = fs::read_to_string(path).map_err(|error| {
-            LabError::new(format!("{}: {error}", path.display()), "give a kernel's .config")
-        })?;
-        if text.lines().any(|line| line.starts_with("CONFIG_") && line.contains('=')) {
-            return Ok(Some(text));
-        }
-        Err(LabError::new(
-            format!("{} is no kernel's configuration", path.display()),
-            "give a kernel's .config",
-        ))
-    }
-
     fn compiler(&self) -> Result<String, LabError> {
         let said = run(self.tools.command("gcc").arg("--version"), self.stop)?;
         Ok(said.text().lines().next().unwrap_or_default().to_string())
     }
 
     /// All that the image is made of.
-    fn key(&self, config: Option<&str>) -> Result<ImageKey, LabError> {
+    fn key(&self, config: Option<&str>, patches: &[Vec<u8>]) -> Result<ImageKey, LabError> {
         let mut key = ImageKey::new();
         key.add("source", self.origin.content.as_bytes());
-        for path in &self.options.patches {
-            let bytes = fs::read(path).map_err(|error| {
-                LabError::new(format!("{}: {error}", path.display()), "give the path of a patch")
-            })?;
-            key.add("patch", &bytes);
-        }
+        patches.iter().for_each(|patch| key.add("patch", patch));
         key.add("config", config::text(config, self.options.hz, self.options.preemption).as_bytes());
         key.add("preemption", format!("{:?}", self.options.preemption).as_bytes());
         key.add("compiler", self.compiler()?.as_bytes());
@@ -232,14 +249,15 @@ impl KernelBuild<'_> {
         place: &Workspace,
         config: Option<&str>,
         key: &ImageKey,
-        step: &dyn Fn(usize),
+        steps: &BuildSteps<'_>,
     ) -> Result<CachedKernel, LabError> {
         let (copy, objects, shim) = (place.tree(), place.objects()?, place.shim(&SHIM)?);
         let release = release_of(&copy)?;
         let found = TreeFeatures::of(&copy);
-        let kinds = fs::read_to_string(copy.join("kernel/Kconfig.preempt")).unwrap_or_default();
+        let text = |name: &str| fs::read_to_string(copy.join(name)).unwrap_or_default();
+        let (kinds, own) = (text("kernel/Kconfig.preempt"), text("arch/x86/configs/x86_64_defconfig"));
         let kbuild = Kbuild {
-            preemption: self.options.preemption.of_tree(&kinds, config),
+            preemption: self.options.preemption.of_tree(&kinds, &own, config),
             tree: &copy,
             objects: &objects,
             shim: &shim,
@@ -248,20 +266,20 @@ impl KernelBuild<'_> {
             counts_blocks: self.options.counts_blocks,
             stop: self.stop,
         };
-        step(1);
+        steps.tell("configuring", &format!("Linux {}", release.text));
         kbuild.configure(config, self.options.hz)?;
-        step(2);
+        steps.tell("compiling", "kernel/sched");
         kbuild.compile()?;
-        step(3);
+        steps.tell("compiling", "the shim");
         kbuild.compile_shim()?;
-        step(4);
+        steps.tell("linking", "the image");
         let linked = link::link(&kbuild, release.numbers)?;
         let finished = fs::read_to_string(objects.join(".config")).unwrap_or_default();
         let mut manifest = self.manifest(&copy, &release, &found, linked.stubs, &finished)?;
         if kbuild.preemption == PreemptionChoice::Dynamic {
             manifest.preemption = "dynamic".to_string();
         }
-        key.keep(&linked.image, &manifest)
+        key.keep(&linked.image, manifest)
     }
 
     fn manifest(
@@ -299,6 +317,7 @@ impl KernelBuild<'_> {
         Ok(Manifest {
             schema: manifest::SCHEMA.to_string(),
             source: self.source.to_string(),
+            package: self.origin.package.clone(),
             release: release.text.clone(),
             hz: self.options.hz,
             preemption: preemption.to_string(),
@@ -311,6 +330,7 @@ impl KernelBuild<'_> {
             stubs: stubs.silent,
             missing: stubs.stopping,
             config: finished.lines().filter(|line| line.starts_with("CONFIG_")).map(str::to_string).collect(),
+            checksum: String::new(),
             built_s: self.started.elapsed().as_secs_f64(),
         })
     }
@@ -388,6 +408,7 @@ mod tests {
         let origin = ReadableTree {
             place: "folder /x".to_string(),
             content: "files 1".to_string(),
+            package: String::new(),
             files: TreeFiles::Listed { folder: PathBuf::new(), names: Vec::new() },
         };
         let mut options = BuildOptions::default();
@@ -402,14 +423,15 @@ mod tests {
             stop: &stop,
             started: Instant::now(),
         };
-        build.key(build.config().expect("a configuration").as_deref()).expect("a key").name()
+        let config = options.config_text().expect("a configuration");
+        build.key(config.as_deref(), &options.patch_texts().expect("patches")).expect("a key").name()
     }
 
     #[test]
     fn a_key_changes_with_all_that_an_image_is_made_of() {
         let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
         let (patch, config) = (folder.path().join("patch"), folder.path().join("config"));
-        fs::write(&patch, "+++ b/x\n").expect("written");
+        fs::write(&patch, "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n").expect("written");
         fs::write(&config, "CONFIG_PSI=y\n").expect("written");
         let keys = [
             key(|_| {}),
@@ -422,6 +444,44 @@ mod tests {
         assert_eq!(keys[0], key(|_| {}));
         let different: BTreeSet<&String> = keys.iter().collect();
         assert_eq!(different.len(), keys.len());
+    }
+
+    #[test]
+    fn what_is_no_patch_or_configuration_is_refused_before_a_build() {
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("written");
+            path
+        };
+        let refused = |patch: Option<PathBuf>, config: Option<PathBuf>| {
+            let options =
+                BuildOptions { patches: patch.into_iter().collect(), config, ..BuildOptions::default() };
+            let source = Source::Folder(PathBuf::from("/no/such/tree"));
+            let error = build(&source, &options, &|_, _| {}, &AtomicBool::new(false)).expect_err("refused");
+            assert!(error.lines.is_empty() && !error.problem.contains('\n'), "{error}");
+            error.problem
+        };
+        let missing = folder.path().join("missing");
+        for (patch, problem) in [
+            (file("empty", ""), "is no patch: it is empty"),
+            (file("words", "a word\n"), "is no patch: it changes no file"),
+            (file("names", "--- a/x\n+++ b/x\n"), "is no patch: it changes no file"),
+            (missing.clone(), "missing: No such file"),
+            (folder.path().to_path_buf(), "is no regular file"),
+            (PathBuf::from("/dev/zero"), "/dev/zero is no regular file"),
+        ] {
+            let told = refused(Some(patch), None);
+            assert!(told.contains(problem), "{told}");
+        }
+        for (config, problem) in [
+            (file("none", ""), "is no kernel's configuration"),
+            (missing, "missing: No such file"),
+            (PathBuf::from("/dev/zero"), "/dev/zero is no regular file"),
+        ] {
+            let told = refused(None, Some(config));
+            assert!(told.contains(problem), "{told}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::abi::{
     Callbacks, EVENTS, Entries, FlClock, GroupPtr, IPI_RESCHEDULE, ImageWords, MAGIC, MachineWords, NEVER,
     RawEvent, TaskPtr, TaskWords, difference, entries, kind,
 };
+use crate::build::checksum_of;
 use crate::child;
 use crate::elf::{Elf, LoadSegment, PAGE, Symbol};
 use crate::host::{ImageHost, ImageRequest};
@@ -40,15 +41,33 @@ impl ImageFile {
     /// # Errors
     /// It cannot be read, is no image, or this host is none that can run it.
     pub fn open(path: &Path) -> Result<ImageFile, LabError> {
+        ImageFile::of(path, ImageFile::open_bytes(path)?)
+    }
+
+    fn open_bytes(path: &Path) -> Result<(File, Vec<u8>), LabError> {
         if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
             let problem = "a kernel's own scheduler runs on Linux on x86-64 alone";
             return Err(LabError::new(problem, "take a modelled kernel, or another host"));
         }
         let cannot = |problem: std::io::Error| refused(path, problem.to_string());
-        let file = File::open(path).map_err(cannot)?;
-        let bytes = std::fs::read(path).map_err(cannot)?;
+        Ok((File::open(path).map_err(cannot)?, std::fs::read(path).map_err(cannot)?))
+    }
+
+    fn of(path: &Path, (file, bytes): (File, Vec<u8>)) -> Result<ImageFile, LabError> {
         let elf = Elf::parse(&bytes).map_err(|problem| refused(path, problem))?;
         Ok(ImageFile { path: path.to_path_buf(), file, bytes, elf })
+    }
+
+    /// As [`open`](Self::open), where what the file must hold is known by its checksum.
+    ///
+    /// # Errors
+    /// As there, or it holds something else.
+    pub fn open_sound(path: &Path, checksum: &str) -> Result<ImageFile, LabError> {
+        let image = ImageFile::open_bytes(path)?;
+        if checksum_of(&image.1) != checksum {
+            return Err(refused(path, "its bytes are not those that were built: the file is damaged"));
+        }
+        ImageFile::of(path, image)
     }
 
     /// Where it is.
@@ -548,7 +567,7 @@ unsafe extern "C" fn alloc(size: u64, align: u64) -> *mut c_void {
     // SAFETY: calloc() checks its own arguments; memory that is fresh from the kernel it does not clear once more.
     let block = whole.map_or(ptr::null_mut(), |whole| unsafe { libc::calloc(1, whole) });
     if block.is_null() {
-        child::end("there is no memory for the kernel", "");
+        child::end("the kernel asks for more memory than a run may have, which is 2 GiB", "");
     }
     let at = (block as usize + BEFORE).next_multiple_of(align);
     // SAFETY: there is room for a word before it and for `size` bytes from it on.

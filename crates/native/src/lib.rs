@@ -12,10 +12,12 @@ mod elf;
 pub mod history;
 mod host;
 mod image;
+mod limits;
 pub mod scheduler;
 pub mod wire;
 pub mod worker;
 
 pub use abi::{GroupPtr, TaskPtr};
 pub use image::{ImageFile, LoadedImage};
+pub use limits::allow_files;
 pub use scheduler::{NativeScheduler, OwnDomain};

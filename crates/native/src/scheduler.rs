@@ -61,6 +61,7 @@ pub struct NativeScheduler {
     limits: BTreeMap<u32, CfsLimit>,
     idle_groups: BTreeSet<u32>,
     has_idle_groups: bool,
+    has_bursts: bool,
     /// It is built to be preempted in kernel work, too.
     is_preemptible: bool,
     /// Its kernel work makes way where it might sleep.

@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpi
 
 use crate::child;
 use crate::image::{ImageFile, LoadedImage};
+use crate::limits;
 
 /// What a worker's process sends on its way.
 pub struct Outbox {
@@ -70,11 +71,12 @@ static CREATION: Mutex<()> = Mutex::new(());
 /// Maps an image into a process of its own and does `work` there, with messages to `receive` here. Gives what `work` gave; `None` when
 /// `stop` was set before it was over.
 ///
-/// `work` is a copy of what it holds: what it changes is not seen here. It uses no standard stream.
+/// `work` is a copy of what it holds: what it changes is not seen here. It uses no standard stream. It can start no process and write no
+/// file, but after [`allow_files`](crate::allow_files).
 ///
 /// # Errors
 /// What `work` refuses; or how the kernel's code went wrong: a BUG, a WARN, an access to no memory, a function that is not there, an
-/// endless loop, with the kernel's own functions and virtual time.
+/// endless loop, more memory than a run may have, with the kernel's own functions and virtual time.
 pub fn in_worker(
     image: &ImageFile,
     stop: &AtomicBool,
@@ -97,6 +99,9 @@ fn failure(image: &ImageFile, report: &str, status: Option<WaitStatus>) -> LabEr
     let problem = lines.next().unwrap_or_else(|| {
         let signal = status.and_then(WaitStatus::terminating_signal);
         match signal {
+            Some(signal) if signal == Signal::XFSZ.as_raw() => {
+                "its code has written to a file, which no run does".to_string()
+            }
             Some(signal) => format!("its process was ended by signal {signal}"),
             None => "its process has ended without a result".to_string(),
         }
@@ -212,6 +217,7 @@ fn carry_out(
     std::panic::set_hook(Box::new(move |panic| {
         *told.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
+    limits::confine();
     let result =
         catch_unwind(AssertUnwindSafe(|| LoadedImage::map(image).and_then(|image| work(image, outbox))));
     let result = result.unwrap_or_else(|_| {

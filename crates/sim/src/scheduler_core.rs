@@ -33,6 +33,11 @@ pub trait SchedulerCore {
     /// Whether control groups have `cpu.idle`.
     fn knows_idle_groups(&self) -> bool;
 
+    /// Whether control groups have `cpu.max.burst`.
+    fn knows_bursts(&self) -> bool {
+        true
+    }
+
     /// Where, in which context and when the calls that follow happen.
     fn set_here(&mut self, cpu: Cpu, mode: KernelContext, now: Ns);
 

@@ -50,7 +50,7 @@ pub fn prepare<'k>(runs: impl Iterator<Item = (&'k Kernel, &'k Machine)>) -> Res
         return Ok(());
     }
     let stop = stop_on_interrupt()?;
-    let line = ProgressLine::new("build");
+    let line = ProgressLine::of_steps("build");
     for (kernel, machine) in built {
         let step = |step: &str, _| line.tell(&format!("{}, {step}", kernel.name()));
         match kernel.prepare(machine, &step, &stop) {

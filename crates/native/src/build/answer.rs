@@ -30,7 +30,7 @@ pub struct BuiltEntry {
 }
 
 /// What answers leave out of a manifest: its form, and what only a build asks for.
-const UNTOLD: [&str; 4] = ["schema", "counts_blocks", "probes", "config"];
+const UNTOLD: [&str; 5] = ["schema", "counts_blocks", "probes", "config", "checksum"];
 
 fn told<S: Serializer>(manifest: &Manifest, serializer: S) -> Result<S::Ok, S::Error> {
     let Value::Object(mut fields) = serde_json::to_value(manifest).map_err(S::Error::custom)? else {

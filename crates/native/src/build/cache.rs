@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use fairlab_files::LabError;
 use fairlab_files::cache::CacheFolder;
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 use super::link::is_image;
 use super::manifest::{Manifest, SCHEMA};
@@ -57,12 +57,21 @@ impl CachedKernel {
         fairlab_files::write_whole(&path, format!("{}\n", self.key())).map_err(|error| failed(&path, &error))
     }
 
+    fn is_sound(&self) -> bool {
+        fs::read(self.image()).is_ok_and(|bytes| checksum_of(&bytes) == self.manifest.checksum)
+    }
+
     fn read(folder: &Path) -> Option<CachedKernel> {
         let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_str(&text).ok()?;
         let built = CachedKernel { folder: folder.to_path_buf(), manifest };
         (built.manifest.schema == SCHEMA && is_image(&built.image())).then_some(built)
     }
+}
+
+/// What tells bytes of an image from others.
+pub fn checksum_of(bytes: &[u8]) -> String {
+    format!("{:032x}", xxh3_128(bytes))
 }
 
 fn check_name(name: &str) -> Result<(), LabError> {
@@ -178,21 +187,26 @@ impl ImageKey {
         Ok(place()?.join("kernels-built").join(self.name()))
     }
 
-    /// The kernel, if it is built.
+    /// The kernel, if it is built and its image is what was built.
     pub fn kept(&self) -> Result<Option<CachedKernel>, LabError> {
-        Ok(CachedKernel::read(&self.folder()?))
+        Ok(CachedKernel::read(&self.folder()?).filter(CachedKernel::is_sound))
     }
 
     /// Keeps a kernel: it is whole or not there.
-    pub fn keep(&self, image: &Path, manifest: &Manifest) -> Result<CachedKernel, LabError> {
-        let folder = self.folder()?;
+    pub fn keep(&self, image: &Path, manifest: Manifest) -> Result<CachedKernel, LabError> {
+        self.keep_at(self.folder()?, image, manifest)
+    }
+
+    fn keep_at(&self, folder: PathBuf, image: &Path, manifest: Manifest) -> Result<CachedKernel, LabError> {
+        let bytes = fs::read(image).map_err(|error| failed(image, &error))?;
+        let manifest = Manifest { checksum: checksum_of(&bytes), ..manifest };
         let parent = folder.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
         let beside = fairlab_files::temporary::beside(&folder);
         let write = || -> io::Result<()> {
             fs::create_dir(&beside)?;
-            fs::copy(image, beside.join(IMAGE))?;
-            let text = serde_json::to_string_pretty(manifest)?;
+            fs::write(beside.join(IMAGE), &bytes)?;
+            let text = serde_json::to_string_pretty(&manifest)?;
             fs::write(beside.join(MANIFEST), text + "\n")?;
             match fs::rename(&beside, &folder) {
                 // Another build of it was faster, or left half of one.
@@ -207,7 +221,7 @@ impl ImageKey {
             let _ = fs::remove_dir_all(&beside);
             failed(&folder, &error)
         })?;
-        Ok(CachedKernel { folder, manifest: manifest.clone() })
+        Ok(CachedKernel { folder, manifest })
     }
 }
 
@@ -350,6 +364,25 @@ mod tests {
         for wrong in ["", "..", "a/b", "-x", ".x", "a b", "ä", &"x".repeat(65)] {
             assert!(check_name(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn one_changed_bit_of_an_image_is_noticed() {
+        let place = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let (image, folder) = (place.path().join("linked"), place.path().join("kept"));
+        fs::write(&image, b"\x7fELF and more").expect("written");
+        let manifest = Manifest { schema: SCHEMA.to_string(), ..Manifest::default() };
+        let kept = ImageKey::new().keep_at(folder.clone(), &image, manifest).expect("kept");
+        assert_eq!(CachedKernel::read(&folder).as_ref(), Some(&kept));
+        assert!(kept.is_sound());
+        fs::write(kept.image(), b"\x7fELF and mord").expect("written");
+        assert!(!kept.is_sound());
+        let told = crate::ImageFile::open_sound(&kept.image(), &kept.manifest.checksum).map(|_| ());
+        let told = told.expect_err("a damaged file").to_string();
+        assert!(
+            told.contains("image: its bytes are not those that were built") && !told.contains('\n'),
+            "{told}"
+        );
     }
 
     #[test]

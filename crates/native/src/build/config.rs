@@ -32,16 +32,18 @@ pub enum PreemptionChoice {
 }
 
 impl PreemptionChoice {
-    /// What is meant for a tree: without a word of anybody's what it chooses for x86, which is lazy where it has that, else dynamic, and
-    /// voluntary in trees that have neither. `kinds` is its kernel/Kconfig.preempt, `user` the user's configuration.
-    pub(super) fn of_tree(self, kinds: &str, user: Option<&str>) -> PreemptionChoice {
-        let has_lazy = kinds.lines().any(|line| line == "config PREEMPT_LAZY");
+    /// What is meant for a tree: without a word of anybody's what the tree's own configuration for x86 becomes. `kinds` is its
+    /// kernel/Kconfig.preempt, `own` its x86_64_defconfig, `user` the user's configuration.
+    pub(super) fn of_tree(self, kinds: &str, own: &str, user: Option<&str>) -> PreemptionChoice {
         match (self, user) {
             (PreemptionChoice::Default, Some(user)) if is_dynamic(user) => PreemptionChoice::Dynamic,
             (PreemptionChoice::Default, Some(_)) => PreemptionChoice::Default,
-            (PreemptionChoice::Default, None) if has_lazy => PreemptionChoice::Lazy,
-            (PreemptionChoice::Default, None) if is_dynamic_by_default(kinds) => PreemptionChoice::Dynamic,
-            (PreemptionChoice::Default, None) => PreemptionChoice::Voluntary,
+            (PreemptionChoice::Default, None) => match trees_own(kinds, own) {
+                PreemptionChoice::None | PreemptionChoice::Voluntary if is_dynamic_by_default(kinds) => {
+                    PreemptionChoice::Dynamic
+                }
+                model => model,
+            },
             (named, _) => named,
         }
     }
@@ -73,13 +75,38 @@ fn is_dynamic(config: &str) -> bool {
     is_set(config, "CONFIG_PREEMPT_DYNAMIC") && is_less
 }
 
+/// The model that a tree has for x86: its own configuration's, if Kconfig lets that be chosen, or else the default of Kconfig's choice.
+fn trees_own(kinds: &str, own: &str) -> PreemptionChoice {
+    let models = [
+        ("PREEMPT_NONE", PreemptionChoice::None),
+        ("PREEMPT_VOLUNTARY", PreemptionChoice::Voluntary),
+        ("PREEMPT", PreemptionChoice::Full),
+        ("PREEMPT_LAZY", PreemptionChoice::Lazy),
+    ];
+    // x86 has all that architectures may have.
+    let may_be_chosen = |symbol: &str| {
+        let lines = block(kinds, symbol);
+        !lines.is_empty() && !lines.iter().any(|line| *line == "depends on !ARCH_HAS_PREEMPT_LAZY")
+    };
+    let named =
+        models.iter().find(|(symbol, _)| is_set(own, &format!("CONFIG_{symbol}")) && may_be_chosen(symbol));
+    let of_choice = || {
+        let defaults = kinds.lines().map(str::trim).filter_map(|line| line.strip_prefix("default PREEMPT"));
+        let symbols = defaults.map(|rest| format!("PREEMPT{}", rest.split(' ').next().unwrap_or_default()));
+        symbols.filter_map(|symbol| models.iter().find(|(known, _)| *known == symbol)).next()
+    };
+    named.or_else(of_choice).map_or(PreemptionChoice::Voluntary, |(_, model)| *model)
+}
+
+/// The lines of a symbol in Kconfig.
+fn block<'k>(kinds: &'k str, symbol: &str) -> Vec<&'k str> {
+    let rest = kinds.lines().skip_while(|line| line.strip_prefix("config ") != Some(symbol)).skip(1);
+    rest.take_while(|line| !line.starts_with("config ")).map(str::trim).collect()
+}
+
 /// Whether x86 gets `CONFIG_PREEMPT_DYNAMIC` where nobody says otherwise: since v5.17.
 fn is_dynamic_by_default(kinds: &str) -> bool {
-    let mut block = kinds.lines().skip_while(|line| *line != "config PREEMPT_DYNAMIC").skip(1);
-    block
-        .by_ref()
-        .take_while(|line| !line.starts_with("config "))
-        .any(|line| line.trim().starts_with("default y"))
+    block(kinds, "PREEMPT_DYNAMIC").iter().any(|line| line.starts_with("default y"))
 }
 
 /// The text that kbuild's configuration starts from: later lines win.
@@ -161,17 +188,34 @@ mod tests {
 
     #[test]
     fn a_tree_is_preempted_as_it_chooses_itself() {
-        let old = "config PREEMPT_VOLUNTARY\n\tbool\nconfig PREEMPT_DYNAMIC\n\tbool\nconfig SCHED_CORE\n\tdefault y\n";
-        let dynamic = old.replace(
-            "DYNAMIC\n\tbool\n",
-            "DYNAMIC\n\tbool \"at boot\"\n\tdefault y if HAVE_PREEMPT_DYNAMIC_CALL\n",
-        );
-        let lazy = format!("{dynamic}config PREEMPT_LAZY\n");
-        let of = |kinds: &str, user| PreemptionChoice::Default.of_tree(kinds, user);
-        assert_eq!(of("config PREEMPT_VOLUNTARY\n", None), PreemptionChoice::Voluntary);
-        assert_eq!(of(old, None), PreemptionChoice::Voluntary);
+        let model = |name: &str, depends: &str| format!("config {name}\n\tbool \"x\"\n{depends}");
+        let choice = |defaults: &str, depends: &str| {
+            let models = ["PREEMPT_NONE", "PREEMPT_VOLUNTARY"].map(|name| model(name, depends)).concat();
+            format!("choice\n{defaults}{models}{}", model("PREEMPT", "\tselect PREEMPTION\n"))
+        };
+        let (none, by_lazy) =
+            ("\tdefault PREEMPT_NONE\n", "\tdefault PREEMPT_LAZY if ARCH_HAS_PREEMPT_LAZY\n");
+        let switch = model("PREEMPT_DYNAMIC", "\tdefault y if HAVE_PREEMPT_DYNAMIC_CALL\n");
+        let lazy = model("PREEMPT_LAZY", "\tdepends on ARCH_HAS_PREEMPT_LAZY\n");
+        // Of Linux 5.10, 6.6, 6.18 and 7.0.
+        let old = choice(none, "") + &model("PREEMPT_DYNAMIC", "") + "config SCHED_CORE\n\tdefault y\n";
+        let dynamic = choice(none, "") + &switch;
+        let with_lazy = choice(none, "") + &lazy + &switch;
+        let newest =
+            choice(&format!("{by_lazy}{none}"), "\tdepends on !ARCH_HAS_PREEMPT_LAZY\n") + &lazy + &switch;
+        let own = "CONFIG_PREEMPT_VOLUNTARY=y\n";
+        let of = |kinds: &str, user| PreemptionChoice::Default.of_tree(kinds, own, user);
+        assert_eq!(of(&old, None), PreemptionChoice::Voluntary);
         assert_eq!(of(&dynamic, None), PreemptionChoice::Dynamic);
-        assert_eq!(of(&lazy, None), PreemptionChoice::Lazy);
+        assert_eq!(of(&with_lazy, None), PreemptionChoice::Dynamic);
+        assert_eq!(of(&newest, None), PreemptionChoice::Lazy);
+        assert_eq!(PreemptionChoice::Default.of_tree(&old, "", None), PreemptionChoice::None);
+        assert_eq!(PreemptionChoice::Default.of_tree(&newest, "", None), PreemptionChoice::Lazy);
+        assert_eq!(
+            PreemptionChoice::Default.of_tree(&dynamic, "CONFIG_PREEMPT=y\n", None),
+            PreemptionChoice::Full
+        );
+        assert_eq!(PreemptionChoice::Default.of_tree("", "", None), PreemptionChoice::Voluntary);
         let user = "CONFIG_PREEMPT_VOLUNTARY=y\n";
         assert_eq!(of(&dynamic, Some(user)), PreemptionChoice::Default);
         let both = format!("{user}CONFIG_PREEMPT_DYNAMIC=y\n");
@@ -180,7 +224,7 @@ mod tests {
             of(&dynamic, Some("CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n")),
             PreemptionChoice::Default
         );
-        assert_eq!(PreemptionChoice::Full.of_tree(&dynamic, None), PreemptionChoice::Full);
+        assert_eq!(PreemptionChoice::Full.of_tree(&dynamic, own, None), PreemptionChoice::Full);
     }
 
     #[test]

@@ -14,12 +14,15 @@ pub struct Stub {
 }
 
 /// `manifest.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// `fairlab/native/1`.
+    /// `fairlab/native/2`.
     pub schema: String,
     /// What was given: a folder, a commit, Debian's package.
     pub source: String,
+    /// Debian's package of the sources and the suite that had it; empty for other trees.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub package: String,
     /// The release that the tree's Makefile says (`6.1.170`).
     pub release: String,
     /// Ticks a second.
@@ -44,12 +47,14 @@ pub struct Manifest {
     pub missing: Vec<String>,
     /// Lines of the finished configuration that are set.
     pub config: Vec<String>,
+    /// What tells the image's bytes from others.
+    pub checksum: String,
     /// How long the build took, s. No digest holds it.
     pub built_s: f64,
 }
 
 /// The form of the manifest.
-pub(super) const SCHEMA: &str = "fairlab/native/1";
+pub(super) const SCHEMA: &str = "fairlab/native/2";
 
 /// The feature names in a `features.h`.
 pub(super) fn features(text: &str) -> Vec<String> {

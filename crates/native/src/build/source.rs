@@ -11,16 +11,19 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_files::LabError;
-use fairlab_files::apt::Apt;
 use fairlab_files::cache::CacheFolder;
+use fairlab_files::debian;
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::BuildSteps;
 use super::command::{run, succeed};
 use super::selection::{is_needed, walk};
 
-/// Debian's suites whose kernels are at hand, and the releases that these are; the last has what is newest.
-const SUITES: [(&str, &str); 3] = [("bullseye", "5.10"), ("bookworm", "6.1"), ("trixie", "6.12")];
-const NEWEST: &str = "sid";
+/// Releases that a suite of Debian's is made with: that one has the builds that the model was compared with, and its fixes others.
+const HOMES: [(&str, &str); 3] = [("5.10", "bullseye"), ("6.1", "bookworm"), ("6.12", "trixie")];
+
+/// The names of Debian's packages of sources, as a regular expression.
+const PACKAGES: &str = r"^linux-source-[0-9]+\.[0-9]+$";
 
 /// A tree to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +90,8 @@ pub(super) struct ReadableTree {
     pub place: String,
     /// What tells its content from others'.
     pub content: String,
+    /// Debian's package and the suite that it was taken from; empty for other trees.
+    pub package: String,
     /// How its files are had.
     pub files: TreeFiles,
 }
@@ -102,18 +107,21 @@ pub(super) enum TreeFiles {
 
 impl Source {
     /// Finds the tree, and fetches it first if it is Debian's.
-    pub(super) fn origin(&self, stop: &AtomicBool) -> Result<ReadableTree, LabError> {
+    pub(super) fn origin(&self, steps: &BuildSteps<'_>, stop: &AtomicBool) -> Result<ReadableTree, LabError> {
         match self {
             Source::Folder(folder) => of_folder(folder, stop),
             Source::Commit { folder, revision } => of_commit(folder, revision, stop),
             Source::Debian(release) => {
-                let folder = fetched(release, stop)?;
+                let folder = fetched(release, steps, stop)?;
                 let package = fs::read_to_string(folder.join(PACKAGE)).unwrap_or_default();
                 let names = walk(&folder)?;
-                let content = format!("{} ", package.trim()) + &of_names(&folder, &names)?;
+                // The suite, in the second line, changes nothing in the tree.
+                let file = package.lines().next().unwrap_or_default().trim();
+                let content = format!("{file} ") + &of_names(&folder, &names)?;
                 Ok(ReadableTree {
                     place: format!("debian {release}"),
                     content,
+                    package: package.lines().collect::<Vec<_>>().join(" of "),
                     files: TreeFiles::Listed { folder, names },
                 })
             }
@@ -129,6 +137,7 @@ fn of_folder(folder: &Path, stop: &AtomicBool) -> Result<ReadableTree, LabError>
     Ok(ReadableTree {
         place: format!("folder {}", folder.display()),
         content,
+        package: String::new(),
         files: TreeFiles::Listed { folder, names },
     })
 }
@@ -164,6 +173,7 @@ fn of_commit(folder: &Path, revision: &str, stop: &AtomicBool) -> Result<Readabl
     Ok(ReadableTree {
         place,
         content: format!("tree {content}"),
+        package: String::new(),
         files: TreeFiles::Committed { folder, commit },
     })
 }
@@ -230,35 +240,34 @@ fn of_names(folder: &Path, names: &[String]) -> Result<String, LabError> {
     Ok(format!("files {:032x}", hash.digest128()))
 }
 
-/// Which package a fetched tree is of.
+/// Which package a fetched tree is of, and in a second line, of which suite.
 const PACKAGE: &str = ".package";
 
 /// The folder of Debian's sources of a release.
-fn fetched(release: &str, stop: &AtomicBool) -> Result<PathBuf, LabError> {
+fn fetched(release: &str, steps: &BuildSteps<'_>, stop: &AtomicBool) -> Result<PathBuf, LabError> {
     let cache = CacheFolder::open()?;
     let name = format!("kernel-sources/debian-{release}");
     let folder = cache.path(&name);
     if folder.join(PACKAGE).is_file() {
         return Ok(folder);
     }
-    let suite = SUITES.iter().find(|(_, known)| *known == release).map_or(NEWEST, |(suite, _)| suite);
-    let apt = Apt::of_debian(suite, "amd64", &cache, stop)?;
     let package = format!("linux-source-{release}");
-    if !apt.named(&format!("^{}$", package.replace('.', "\\.")))?.contains(&package) {
-        let known = SUITES.map(|(_, release)| format!("debian:{release}")).join(", ");
-        return Err(LabError::new(
-            format!("Debian's {suite} has no package {package}"),
-            format!("give one of {known}, what sid has now, or a folder"),
-        ));
-    }
+    let home = HOMES.iter().find(|(known, _)| *known == release).map(|(_, suite)| *suite);
+    let look = |suite: &str| steps.tell("fetching", &format!("the list of packages of {suite}"));
+    let apt = debian::find(&package, PACKAGES, home, &cache, &look, stop).map_err(|error| {
+        let hint = error.hint.replace("linux-source-", "debian:");
+        LabError::new(error.problem, format!("{hint}; or give a folder"))
+    })?;
+    steps.tell("fetching", &format!("{package} of {}", apt.suite()));
     let file = apt.download(&package)?;
-    let built = cache.build(&name, |folder| unpack(&file, &package, folder, stop));
+    steps.tell("unpacking", &package);
+    let built = cache.build(&name, |folder| unpack(&file, &package, apt.suite(), folder, stop));
     apt.clean();
     built
 }
 
 /// Takes what is needed out of Debian's package, which holds a packed tree.
-fn unpack(file: &Path, package: &str, into: &Path, stop: &AtomicBool) -> Result<(), LabError> {
+fn unpack(file: &Path, package: &str, suite: &str, into: &Path, stop: &AtomicBool) -> Result<(), LabError> {
     let whole = into.join(".whole");
     fs::create_dir_all(&whole).map_err(|error| unreadable(&whole, &error))?;
     let mut command = Command::new("dpkg-deb");
@@ -271,7 +280,7 @@ fn unpack(file: &Path, package: &str, into: &Path, stop: &AtomicBool) -> Result<
     fs::remove_dir_all(&whole).map_err(|error| unreadable(&whole, &error))?;
     is_kernel(into)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    fs::write(into.join(PACKAGE), name).map_err(|error| unreadable(into, &error))
+    fs::write(into.join(PACKAGE), format!("{name}\n{suite}\n")).map_err(|error| unreadable(into, &error))
 }
 
 #[cfg(test)]
@@ -303,7 +312,13 @@ mod tests {
     fn what_is_no_kernel_is_told() {
         let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
         let go_on = AtomicBool::new(false);
-        let told = |source: Source| source.origin(&go_on).map(|_| ()).expect_err("no kernel").problem;
+        let told = |source: Source| {
+            source
+                .origin(&BuildSteps { on_step: &|_, _| () }, &go_on)
+                .map(|_| ())
+                .expect_err("no kernel")
+                .problem
+        };
         assert!(told(Source::Folder(folder.path().to_path_buf())).contains("no kernel's tree"));
         let commit = Source::Commit { folder: folder.path().to_path_buf(), revision: "HEAD".to_string() };
         assert!(told(commit).contains("no git repository"));

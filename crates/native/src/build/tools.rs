@@ -11,6 +11,8 @@ use fairlab_files::LabError;
 use fairlab_files::apt::{Apt, unpack_all};
 use fairlab_files::cache::CacheFolder;
 
+use super::BuildSteps;
+
 /// What kbuild and the link use. `m4` is what flex and bison use.
 const NEEDED: [&str; 11] =
     ["gcc", "make", "flex", "bison", "m4", "bc", "ld", "nm", "objcopy", "objdump", "awk"];
@@ -30,7 +32,7 @@ pub(super) struct Tools {
 
 impl Tools {
     /// Looks for all of them, and fetches what it can.
-    pub fn find(stop: &AtomicBool) -> Result<Tools, LabError> {
+    pub fn find(steps: &BuildSteps<'_>, stop: &AtomicBool) -> Result<Tools, LabError> {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders: Vec<PathBuf> = env::split_paths(&path).collect();
         let missing: Vec<&str> = lacking(&folders);
@@ -40,7 +42,7 @@ impl Tools {
         if !missing.iter().all(|name| FETCHED.contains(name)) {
             return Err(lacks(&missing, "install them"));
         }
-        fetch(stop)
+        fetch(steps, stop)
             .map(|folder| Tools { fetched: Some(folder) })
             .map_err(|error| lacks(&missing, &format!("install them ({})", error.problem)))
     }
@@ -68,12 +70,13 @@ fn lacks(missing: &[&str], hint: &str) -> LabError {
     LabError::new(format!("to build a kernel this system lacks {}", missing.join(", ")), hint)
 }
 
-fn fetch(stop: &AtomicBool) -> Result<PathBuf, LabError> {
+fn fetch(steps: &BuildSteps<'_>, stop: &AtomicBool) -> Result<PathBuf, LabError> {
     let cache = CacheFolder::open()?;
     let folder = cache.path("tools");
     if lacking_in(&folder).is_empty() {
         return Ok(folder);
     }
+    steps.tell("fetching", &format!("{} of {SUITE}", FETCHED.join(", ")));
     let apt = Apt::of_debian(SUITE, "amd64", &cache, stop)?;
     let folder = cache.build("tools", |folder| {
         FETCHED.iter().try_for_each(|package| unpack_all(&apt.download(package)?, folder))

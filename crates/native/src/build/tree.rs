@@ -16,6 +16,7 @@ use std::time::SystemTime;
 use fairlab_files::LabError;
 
 use super::command::run;
+use super::given;
 use super::selection::walk;
 
 fn failed(path: &Path, error: &io::Error) -> LabError {
@@ -87,10 +88,29 @@ fn is_alike(wanted: &fs::Metadata, there: &fs::Metadata) -> bool {
 
 /// Names of the files of a tree that a patch changes.
 pub(super) fn patched(file: &Path) -> Result<BTreeSet<String>, LabError> {
-    let told = |error| LabError::new(format!("{}: {error}", file.display()), "give the path of a patch");
-    let bytes = fs::read(file).map_err(|error: io::Error| told(error))?;
-    Ok(changed(&String::from_utf8_lossy(&bytes)))
+    Ok(changed(&String::from_utf8_lossy(&given::read(file, PATCH_HINT)?)))
 }
+
+/// Whether a patch has what `patch` would apply: it takes an empty one for done.
+pub(super) fn changes_something(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    let text = String::from_utf8_lossy(bytes);
+    let why = if text.trim().is_empty() {
+        "it is empty"
+    } else if changed(&text).is_empty() || !text.lines().any(is_hunk) {
+        "it changes no file"
+    } else {
+        return Ok(());
+    };
+    Err(LabError::new(format!("{} is no patch: {why}", file.display()), PATCH_HINT))
+}
+
+/// Whether a line begins a change in a file: of a unified patch, or of a context patch.
+fn is_hunk(line: &str) -> bool {
+    line.starts_with("@@ -") || line.starts_with("***************") || line == "GIT binary patch"
+}
+
+/// What is said of a file that is no patch.
+const PATCH_HINT: &str = "give the path of a patch";
 
 /// Applies a patch to the copy. The files that it changes are copied first: others have links to them.
 pub(super) fn patch(copy: &Path, file: &Path, stop: &AtomicBool) -> Result<(), LabError> {

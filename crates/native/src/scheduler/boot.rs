@@ -18,8 +18,13 @@ use crate::abi::GroupPtr;
 use crate::host::ImageRequest;
 use crate::image::{LoadedImage, TopologyWords};
 
-/// `group_write()` knows no file of that name.
+/// `group_write()` knows no file of that name, in whatever group.
 const NO_FILE: i32 = -2;
+
+/// Whether the tree's cpu controller has a file. Nothing is written: the root group has none of them, and takes no empty value.
+fn has_file(image: &LoadedImage, file: &str) -> bool {
+    image.group_write(GroupPtr::ROOT, file, "") != NO_FILE
+}
 
 impl NativeScheduler {
     /// Boots the image on a machine. All is at rest then, its time at zero.
@@ -45,7 +50,7 @@ impl NativeScheduler {
         }
         // What was asked of those that booted was for them.
         host.marked.borrow_mut().clear();
-        let has_idle_groups = image.group_write(GroupPtr::ROOT, "idle", "0") != NO_FILE;
+        let (has_idle_groups, has_bursts) = (has_file(&image, "idle"), has_file(&image, "max.burst"));
         let speed = |cpu| u64::from(topology.capacity(cpu)) * 1024;
         Ok(NativeScheduler {
             name: format!("src:{}", image.kernel_release()),
@@ -69,6 +74,7 @@ impl NativeScheduler {
             limits: BTreeMap::new(),
             idle_groups: BTreeSet::new(),
             has_idle_groups,
+            has_bursts,
             is_voluntary: image
                 .configuration()
                 .lines()

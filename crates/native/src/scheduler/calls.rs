@@ -176,6 +176,10 @@ impl SchedulerCore for NativeScheduler {
         self.has_idle_groups
     }
 
+    fn knows_bursts(&self) -> bool {
+        self.has_bursts
+    }
+
     #[inline]
     fn set_here(&mut self, cpu: Cpu, mode: KernelContext, now: Ns) {
         (self.here, self.mode, self.now) = (cpu, mode, now);

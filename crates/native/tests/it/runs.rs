@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use fairlab_event::{Comm, Cpu, DigestSink, Event, EventKind, Ns, Pid, TaskState, sink_fn};
 use fairlab_files::LabError;
 use fairlab_kernel::core::KernelContext;
-use fairlab_kernel::{CpuMask, GroupId, Policy, TaskId, TaskSpec};
+use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_native::build::{BuildOptions, Source, build};
 use fairlab_native::wire::{EventWriter, read_events};
 use fairlab_native::worker::in_worker;
@@ -275,13 +275,14 @@ fn threads_of_a_process_are_counted_and_listed_once() {
 }
 
 /// `enum fl_test`, and what a report of it says.
-const FAULTS: [(i32, &str); 6] = [
+const FAULTS: [(i32, &str); 7] = [
     (1, "WARN at "),
     (2, "BUG at "),
     (3, "access to no memory at address 0x0"),
     (4, "endless loop"),
     (5, "fl_test_stub"),
     (7, "panic"),
+    (8, "more memory than a run may have"),
 ];
 
 #[test]
@@ -289,7 +290,7 @@ fn faults_of_the_kernel_end_in_a_report() {
     for (what, words) in FAULTS {
         let work = |image: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
             let core = NativeScheduler::boot(image, &machine("vm4"))?;
-            Ok(core.image().test(what, 1).to_string().into_bytes())
+            Ok(core.image().test(what, 1 << 20).to_string().into_bytes())
         };
         let result = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ());
         let error = result.expect_err(words);
@@ -297,6 +298,49 @@ fn faults_of_the_kernel_end_in_a_report() {
         let lines = error.lines.join("\n");
         assert!(lines.contains("s of virtual time on CPU 0"), "{lines}");
     }
+}
+
+#[test]
+fn a_run_writes_no_file_unless_it_is_recorded() {
+    let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+    let write = |recorded: bool| {
+        let path = folder.path().join(format!("{recorded}"));
+        let work = |_: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
+            if recorded {
+                fairlab_native::allow_files();
+            }
+            std::fs::write(&path, "text").map_err(|error| LabError::new(error.to_string(), "none"))?;
+            Ok(Vec::new())
+        };
+        let ended = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ());
+        (ended, std::fs::read_to_string(&path).unwrap_or_default())
+    };
+    let (refused, written) = write(false);
+    let problem = refused.expect_err("it is no recorded run").problem;
+    assert!(problem.ends_with("its code has written to a file, which no run does"), "{problem}");
+    assert_eq!(written, "");
+    let (allowed, written) = write(true);
+    assert_eq!((allowed, written.as_str()), (Ok(Some(Vec::new())), "text"));
+}
+
+/// All that a workload asks of groups and tasks beyond what every kernel has: the tree is asked for each, and then uses it.
+#[test]
+fn what_a_tree_can_do_it_is_asked_and_does() {
+    let work = |image: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
+        let mut core = NativeScheduler::boot(image, &machine("vm4"))?;
+        let knows = (core.knows_idle_groups(), core.knows_bursts());
+        core.set_here(Cpu(0), KernelContext::Task, Ns::from_ms(1));
+        let group = core.new_group(GroupId::ROOT, 100);
+        core.set_group_weight(group, 200);
+        core.set_group_idle(group, true);
+        core.set_group_idle(group, false);
+        let limit = CfsLimit::new(Ns::from_ms(50), Ns::from_ms(100), Ns::from_ms(20)).expect("a limit");
+        core.set_group_bandwidth(group, limit, Ns::ZERO);
+        core.set_group_bandwidth(group, CfsLimit::UNLIMITED, Ns::ZERO);
+        Ok(format!("{knows:?}").into_bytes())
+    };
+    let told = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ()).expect("no fault");
+    assert_eq!(String::from_utf8_lossy(&told.unwrap_or_default()), "(true, true)");
 }
 
 #[test]

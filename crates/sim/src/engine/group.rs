@@ -1,6 +1,6 @@
 //! Workloads' control groups.
 
-use fairlab_event::Cpu;
+use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{GroupId, TaskId};
 
 use super::Engine;
@@ -20,11 +20,15 @@ impl<C: SchedulerCore> Engine<C> {
             );
             return Some((problem, "take another machine, or name CPUs that it has"));
         }
-        let idle = workload.groups().into_iter().find(|group| group.idle)?;
-        let name = self.core.name();
-        let problem = || format!("kernel {name} has no cpu.idle, which group '{}' needs", idle.name);
-        let hint = "leave the file out, or take a kernel that has it";
-        (!self.core.knows_idle_groups()).then(|| (problem(), hint))
+        let (groups, name) = (workload.groups(), self.core.name());
+        let lacks = |file: &str, group: &GroupSpec| {
+            let problem = format!("kernel {name} has no {file}, which group '{}' needs", group.name);
+            (problem, "leave the file out, or take a kernel that has it")
+        };
+        let idle = groups.iter().find(|group| group.idle && !self.core.knows_idle_groups());
+        let burst = groups.iter().find(|group| group.max.burst() > Ns::ZERO && !self.core.knows_bursts());
+        idle.map(|group| lacks("cpu.idle", group))
+            .or_else(|| burst.map(|group| lacks("cpu.max.burst", group)))
     }
 
     /// Makes a workload's groups on `boot_cpu`. Returns them, and their paths.

@@ -153,6 +153,10 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.leader.knows_idle_groups()
     }
 
+    fn knows_bursts(&self) -> bool {
+        self.leader.knows_bursts()
+    }
+
     fn set_here(&mut self, cpu: Cpu, mode: KernelContext, now: Ns) {
         self.here = (cpu, mode, now);
         self.leader.set_here(cpu, mode, now);

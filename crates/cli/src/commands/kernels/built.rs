@@ -23,7 +23,7 @@ pub fn execute(args: &BuildArgs) -> Result<(), CliError> {
         counts_blocks: false,
     };
     let stop = stop_on_interrupt()?;
-    let line = ProgressLine::new("build");
+    let line = ProgressLine::of_steps("build");
     let built = build(&source, &options, &|step, _| line.tell(step), &stop);
     drop(line);
     if built.is_err() && stop.load(Ordering::Relaxed) {
@@ -69,9 +69,10 @@ fn entry(built: &BuiltEntry) -> String {
         [] => String::new(),
         patches => format!(" with {}", patches.join(", ")),
     };
-    let Manifest { release, source, hz, preemption, .. } = manifest;
+    let Manifest { release, source, hz, preemption, package, .. } = manifest;
+    let package = if package.is_empty() { String::new() } else { format!("\n  package {package}") };
     format!(
-        "{names}: Linux {release} of {source}{patches}, HZ {hz}, preemption {preemption}\n  key {}\n  features {}\n  tunables {}\n",
+        "{names}: Linux {release} of {source}{patches}, HZ {hz}, preemption {preemption}{package}\n  key {}\n  features {}\n  tunables {}\n",
         built.key,
         manifest.features.join(" "),
         manifest.tunables.join(" ")
