@@ -235,8 +235,44 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cfs_rq::EntityRequests;
     use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::Cpu;
+
+    /// Whom v6.6 picks of entities that wait with these vruntimes and deadlines, by number from 1 in order of arrival; the one that
+    /// runs, with this deadline, is 0. The last on the time line weighs so much that all before it are eligible.
+    fn picked_by_shape(waiting: &[(i64, i64)], runs_until: Option<i64>) -> Option<u32> {
+        let kernel = "v6.6".parse::<crate::Generation>().expect("a kernel");
+        let mut queue = CfsRq::new(Cpu(0), kernel.fair.timeline_kind());
+        let at = |offset: i64| Vruntime::QUEUE_START.plus(offset);
+        for (number, &(vruntime, deadline)) in (1..).zip(waiting) {
+            let is_last = waiting.iter().all(|&(other, _)| other <= vruntime);
+            let weight = if is_last { 1 << 30 } else { 1 };
+            let entry = TimelineEntry::new(SeId(number), at(vruntime), at(deadline), weight);
+            queue.insert_waiting(entry, EntityRequests::default());
+        }
+        let tree = queue.timeline.tree().expect("v6.6 keeps one");
+        let curr = runs_until.map(|deadline| (at(deadline), SeId(0)));
+        search_by_shape(tree, queue.eligibility(None), curr).map(|se| se.0)
+    }
+
+    #[test]
+    fn the_trees_shape_decides_between_equal_deadlines_in_v6_6() {
+        assert_eq!(
+            picked_by_shape(&[(5, 10)], Some(10)),
+            Some(0),
+            "the running one comes before the way down"
+        );
+        assert_eq!(picked_by_shape(&[(5, 9)], Some(10)), Some(1));
+        let three = [(5, 10), (6, 10), (7, 10)];
+        assert_eq!(picked_by_shape(&three, None), Some(1), "a branch at the left comes before its root");
+        assert_eq!(picked_by_shape(&three, Some(10)), Some(1), "and before the running one");
+        assert_eq!(picked_by_shape(&[(5, 11), (6, 10), (7, 10)], None), Some(2), "unless it ends later");
+        let four = [(5, 10), (6, 10), (7, 10), (4, 10)];
+        assert_eq!(picked_by_shape(&four, None), Some(1), "of the branch the topmost, and not the first");
+        assert_eq!(picked_by_shape(&[], Some(10)), Some(0));
+        assert_eq!(picked_by_shape(&[], None), None);
+    }
 
     #[test]
     fn cfs_picks_the_least_vruntime() {

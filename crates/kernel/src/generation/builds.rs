@@ -36,7 +36,7 @@ pub const BUILDS: &[DistributionBuild] = &[
         with: &[
             "preemptible", "ad841e569f5c", "ae2ad293d6be", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c", "1c0482707c42",
             "6b00a4014765", "3af7524b1419", "8aeaffef8c6e", "23d04d8c6b8e", "2feab2492deb", "d32960528702", "ff47a0acfcce", "33cf66d88306",
-            "82d6e01a0699", "f4c31b07b136", "17e3e88ed0b6", "98c88dc8a1ac", "group-runnable-wide",
+            "82d6e01a0699", "f4c31b07b136", "17e3e88ed0b6", "98c88dc8a1ac", "group-runnable-wide", "dd29c017aed6",
         ],
         without: &[],
     },

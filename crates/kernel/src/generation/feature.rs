@@ -202,8 +202,8 @@ mod tests {
     }
 
     /// kernel/sched/features.h of releases whose sources were read: the model's name of the kernel, the release, the switches with
-    /// their defaults on x86 without `PREEMPT_RT`. 5.10, 6.1, 6.12, 7.2 and 7.3 are Debian's sources, the others public copies of
-    /// stable releases.
+    /// their defaults on x86 without `PREEMPT_RT`. 5.10, 6.12, 7.2 and 7.3 are Debian's sources, 6.1 and 6.5 booted kernels' own files,
+    /// the others public copies of stable releases.
     #[rustfmt::skip]
     const FEATURES_H: &[(&str, &str, &str)] = &[
         (
@@ -224,11 +224,19 @@ mod tests {
         ),
         (
             "debian-6.1",
-            "6.1.176",
+            "6.1.192",
+            "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK \
+             NO_HRTICK_DL NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE NO_SIS_PROP SIS_UTIL NO_WARN_DOUBLE_CLOCK NO_RT_PUSH_IPI \
+             NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP NO_LATENCY_WARN \
+             NI_RANDOM ALT_PERIOD BASE_SLICE",
+        ),
+        (
+            "v6.5",
+            "6.5.0",
             "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK \
              NO_HRTICK_DL NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE NO_SIS_PROP SIS_UTIL NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI \
              NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP NO_LATENCY_WARN \
-             NI_RANDOM ALT_PERIOD BASE_SLICE",
+             ALT_PERIOD BASE_SLICE",
         ),
         (
             "v6.6.9",
