@@ -390,7 +390,7 @@ impl Causes {
         let Some(LeftCpu { how, .. }) = left else { return StretchEnd::Began };
         match resched.map(|resched| resched.by) {
             _ if matches!(how, Departure::Slept(_) | Departure::Exited) => StretchEnd::by_departure(how),
-            Some(ReschedBy::Tick) => StretchEnd::AtTick,
+            Some(ReschedBy::Tick | ReschedBy::Hrtick) => StretchEnd::AtTick,
             Some(ReschedBy::Wakeup(pid)) if pid == self.tracker.task(task).pid => StretchEnd::ByWaiter,
             Some(ReschedBy::Wakeup(_)) => StretchEnd::ByOther,
             Some(ReschedBy::Other) | None => StretchEnd::by_departure(how),
@@ -541,7 +541,7 @@ fn kind_of(how: Departure, resched: Option<Resched>) -> WaitKind {
     match (how, resched.map(|resched| resched.by)) {
         (Departure::Slept(_) | Departure::Exited, _) => WaitKind::Wakeup,
         (Departure::Yielded, _) => WaitKind::Yielded,
-        (_, Some(ReschedBy::Tick)) => WaitKind::PreemptedAtTick,
+        (_, Some(ReschedBy::Tick | ReschedBy::Hrtick)) => WaitKind::PreemptedAtTick,
         (_, Some(ReschedBy::Wakeup(_))) => WaitKind::PreemptedByWakeup,
         _ => WaitKind::Preempted,
     }

@@ -81,6 +81,8 @@ pub(crate) struct Tracker {
     bound: Bound,
     /// The sets of CPUs of those that have not been seen yet, by number.
     allowed: BTreeMap<Pid, Option<u32>>,
+    /// A timer that ends slices has expired somewhere.
+    has_hrtick: bool,
 }
 
 /// What does not fit together.
@@ -507,6 +509,11 @@ impl Tracker {
         &self.throttling
     }
 
+    /// Whether a timer that ends slices has been seen to expire.
+    pub(crate) const fn has_hrtick(&self) -> bool {
+        self.has_hrtick
+    }
+
     /// Remembers what a CPU said last: it tells a yield from a preemption at the next switch.
     fn hear(&mut self, event: &Event<'_>) {
         let Some(cpu) = self.cpus.get_mut(event.cpu.index()) else { return };
@@ -514,6 +521,7 @@ impl Tracker {
         if cpu.resched.is_none() {
             cpu.resched = resched;
         }
+        self.has_hrtick |= cpu.words.is_in_hrtick();
         if matches!(event.kind, EventKind::SchedSwitch(_) | EventKind::SchedWakeup(_)) {
             cpu.waking = None;
         }

@@ -1,14 +1,18 @@
 //! One level of one CPU's fair runqueue (`struct cfs_rq`) and its virtual time line.
 
+pub(crate) mod tree;
+
 use fairlab_event::Cpu;
 
 use crate::entity::SeId;
 use crate::fair::bandwidth::LocalRuntime;
-use crate::fair::rules::{AverageRounding, TimelineOrder};
+use crate::fair::rules::{AverageRounding, TimelineKind, TimelineOrder};
 use crate::group::GroupId;
 use crate::pelt::{CfsRqClock, CfsRqLoad, DelayedTasks, PeltRules, QueueState};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
+
+use tree::{NO_NODE, NodeId, RbTree, TreeEntity};
 
 /// A waiting entity on the time line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +22,34 @@ pub(crate) struct TimelineEntry {
     /// Scaled down.
     pub weight: i64,
     pub se: SeId,
+    /// Where it hangs in the tree, if one is kept.
+    node: NodeId,
+}
+
+impl TimelineEntry {
+    pub const fn new(se: SeId, vruntime: Vruntime, deadline: Vruntime, weight: i64) -> TimelineEntry {
+        TimelineEntry { vruntime, deadline, weight, se, node: NO_NODE }
+    }
+}
+
+/// Requests that an entity brings to a time line, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EntityRequests {
+    /// Its own.
+    pub slice: u64,
+    /// The largest that it knew of when it last hung in a tree.
+    pub max_slice: u64,
 }
 
 /// The entities that wait, by vruntime or by deadline; among equals the one that came first is first.
 ///
-/// Kernel: `cfs_rq::tasks_timeline`, a red-black tree. A queue holds few entities, and a sorted array is faster then.
+/// Kernel: `cfs_rq::tasks_timeline`, a red-black tree. A queue holds few entities, and a sorted array is faster then. The tree is
+/// kept beside it where something comes of its shape.
 #[derive(Clone, Debug)]
 pub(crate) struct TasksTimeline {
     order: TimelineOrder,
     entries: Vec<TimelineEntry>,
+    tree: Option<Box<RbTree>>,
 }
 
 impl TasksTimeline {
@@ -37,15 +60,53 @@ impl TasksTimeline {
         }
     }
 
-    fn insert(&mut self, entry: TimelineEntry) {
+    fn insert(&mut self, entry: TimelineEntry, requests: EntityRequests) {
         let key = self.key(&entry);
         let at = self.entries.partition_point(|other| !key.is_before(self.key(other)));
-        self.entries.insert(at, entry);
+        let node = if self.tree.is_some() { self.hang(&entry, at, requests) } else { NO_NODE };
+        self.entries.insert(at, TimelineEntry { node, ..entry });
     }
 
-    fn remove(&mut self, se: SeId) -> TimelineEntry {
+    #[inline(never)]
+    fn hang(&mut self, entry: &TimelineEntry, at: usize, requests: EntityRequests) -> NodeId {
+        let node_at = |at: usize| self.entries.get(at).map(|entry| entry.node);
+        let (before, behind) = (at.checked_sub(1).and_then(node_at), node_at(at));
+        let EntityRequests { slice, max_slice } = requests;
+        let TimelineEntry { se, vruntime, deadline, .. } = *entry;
+        let own = TreeEntity { se, vruntime, deadline, slice, max_slice };
+        self.tree.as_mut().map_or(NO_NODE, |tree| tree.insert(own, before, behind))
+    }
+
+    /// Returns the largest request as well that the entity knew of in the tree, if that is kept.
+    fn remove(&mut self, se: SeId) -> (TimelineEntry, Option<u64>) {
         let at = self.entries.iter().position(|entry| entry.se == se);
-        self.entries.remove(at.expect("a waiting entity stands on its queue"))
+        let entry = self.entries.remove(at.expect("a waiting entity stands on its queue"));
+        (entry, self.tree.as_mut().map(|tree| tree.erase(entry.node)))
+    }
+
+    /// The tree in which the entities hang, where it is kept.
+    pub fn tree(&self) -> Option<&RbTree> {
+        self.tree.as_deref()
+    }
+
+    /// One of those that wait has another weight and deadline. Returns what it weighed.
+    fn renew(&mut self, renewed: TimelineEntry) -> i64 {
+        let entry = self.entries.iter_mut().find(|entry| entry.se == renewed.se);
+        let entry = entry.expect("a waiting entity stands on its queue");
+        let TimelineEntry { weight, node, .. } = *entry;
+        *entry = TimelineEntry { node, ..renewed };
+        if let Some(tree) = &mut self.tree {
+            tree.set_deadline(node, renewed.deadline);
+        }
+        weight
+    }
+
+    /// One of those that wait asks for another request from now on.
+    pub fn set_slice(&mut self, se: SeId, slice: u64) {
+        let Some(tree) = &mut self.tree else { return };
+        if let Some(entry) = self.entries.iter().find(|entry| entry.se == se) {
+            tree.set_slice(entry.node, slice);
+        }
     }
 
     /// The first in order (`__pick_first_entity()`).
@@ -183,7 +244,7 @@ impl Eligibility {
 }
 
 impl CfsRq {
-    pub fn new(cpu: Cpu, order: TimelineOrder) -> CfsRq {
+    pub fn new(cpu: Cpu, kind: TimelineKind) -> CfsRq {
         CfsRq {
             cpu,
             group: GroupId::ROOT,
@@ -199,7 +260,11 @@ impl CfsRq {
             pelt_clock: CfsRqClock::new(),
             h_load: None,
             min_vruntime: Vruntime::QUEUE_START,
-            timeline: TasksTimeline { order, entries: Vec::new() },
+            timeline: TasksTimeline {
+                order: kind.order,
+                entries: Vec::new(),
+                tree: kind.tree.map(|fields| Box::new(RbTree::new(fields))),
+            },
             curr: None,
             member: None,
             next: None,
@@ -211,8 +276,8 @@ impl CfsRq {
     }
 
     /// A group's queue on `cpu`, for which `entity` stands on the queue above.
-    pub fn of_group(cpu: Cpu, order: TimelineOrder, group: GroupId, entity: SeId) -> CfsRq {
-        CfsRq { group, entity: Some(entity), ..CfsRq::new(cpu, order) }
+    pub fn of_group(cpu: Cpu, kind: TimelineKind, group: GroupId, entity: SeId) -> CfsRq {
+        CfsRq { group, entity: Some(entity), ..CfsRq::new(cpu, kind) }
     }
 
     /// What its averages are aged by.
@@ -278,19 +343,28 @@ impl CfsRq {
     }
 
     /// Puts an entity on the time line (`__enqueue_entity()`).
-    pub fn insert_waiting(&mut self, entry: TimelineEntry) {
+    pub fn insert_waiting(&mut self, entry: TimelineEntry, requests: EntityRequests) {
         self.avg_vruntime =
             self.avg_vruntime.wrapping_add(self.key(entry.vruntime).wrapping_mul(entry.weight));
         self.avg_load += entry.weight;
-        self.timeline.insert(entry);
+        self.timeline.insert(entry, requests);
     }
 
-    /// Takes an entity off the time line (`__dequeue_entity()`).
-    pub fn remove_waiting(&mut self, se: SeId) {
-        let entry = self.timeline.remove(se);
+    /// An entity on the time line has another weight and deadline, and stays where it is.
+    pub fn renew_waiting(&mut self, entry: TimelineEntry) {
+        let more = entry.weight - self.timeline.renew(entry);
+        self.avg_vruntime = self.avg_vruntime.wrapping_add(self.key(entry.vruntime).wrapping_mul(more));
+        self.avg_load += more;
+    }
+
+    /// Takes an entity off the time line (`__dequeue_entity()`). Returns the largest request that it knew of in the tree, if one
+    /// is kept.
+    pub fn remove_waiting(&mut self, se: SeId) -> Option<u64> {
+        let (entry, max_slice) = self.timeline.remove(se);
         self.avg_vruntime =
             self.avg_vruntime.wrapping_sub(self.key(entry.vruntime).wrapping_mul(entry.weight));
         self.avg_load -= entry.weight;
+        max_slice
     }
 
     /// Distance from `min_vruntime`, virtual ns (`entity_key()`).
@@ -379,16 +453,18 @@ impl CfsRq {
 mod tests {
     use super::*;
 
+    const BY_VRUNTIME: TimelineKind = TimelineKind { order: TimelineOrder::Vruntime, tree: None };
+
     fn waiting(se: u32, vruntime: i64, weight: i64) -> TimelineEntry {
         let vruntime = Vruntime::QUEUE_START.plus(vruntime);
-        TimelineEntry { vruntime, deadline: vruntime.plus(3_000_000), weight, se: SeId(se) }
+        TimelineEntry::new(SeId(se), vruntime, vruntime.plus(3_000_000), weight)
     }
 
     #[test]
     fn equals_keep_their_order() {
-        let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
+        let mut queue = CfsRq::new(Cpu(0), BY_VRUNTIME);
         for (se, vruntime) in [(1, 5), (2, 3), (3, 5), (4, -2), (5, 3)] {
-            queue.insert_waiting(waiting(se, vruntime, 1024));
+            queue.insert_waiting(waiting(se, vruntime, 1024), EntityRequests::default());
         }
         let order = queue.timeline.iter().map(|entry| entry.se.0).collect::<Vec<_>>();
         assert_eq!(order, [4, 2, 5, 1, 3]);
@@ -398,13 +474,13 @@ mod tests {
 
     #[test]
     fn the_average_is_weighted_and_rounded_down() {
-        let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
+        let mut queue = CfsRq::new(Cpu(0), BY_VRUNTIME);
         let average = |queue: &CfsRq, curr| {
             queue.average_vruntime(curr, AverageRounding::Down).minus(Vruntime::QUEUE_START)
         };
         assert_eq!(average(&queue, None), 0);
-        queue.insert_waiting(waiting(1, 0, 1024));
-        queue.insert_waiting(waiting(2, -1, 2048));
+        queue.insert_waiting(waiting(1, 0, 1024), EntityRequests::default());
+        queue.insert_waiting(waiting(2, -1, 2048), EntityRequests::default());
         assert_eq!(average(&queue, None), -1, "-2/3 is rounded down");
         assert_eq!(queue.average_vruntime(None, AverageRounding::TowardsZero), Vruntime::QUEUE_START);
         let curr = CurrEntity { vruntime: Vruntime::QUEUE_START.plus(1000), weight: 1024 };
@@ -413,9 +489,9 @@ mod tests {
 
     #[test]
     fn moving_the_minimum_leaves_the_average_where_it_is() {
-        let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
-        queue.insert_waiting(waiting(1, 700, 1024));
-        queue.insert_waiting(waiting(2, 900, 335));
+        let mut queue = CfsRq::new(Cpu(0), BY_VRUNTIME);
+        queue.insert_waiting(waiting(1, 700, 1024), EntityRequests::default());
+        queue.insert_waiting(waiting(2, 900, 335), EntityRequests::default());
         let before = queue.average_vruntime(None, AverageRounding::Down);
         queue.update_min_vruntime(None);
         assert_eq!(queue.min_vruntime, Vruntime::QUEUE_START.plus(700));
@@ -427,9 +503,9 @@ mod tests {
 
     #[test]
     fn eligible_means_not_past_the_average() {
-        let mut queue = CfsRq::new(Cpu(0), TimelineOrder::Vruntime);
-        queue.insert_waiting(waiting(1, 0, 1024));
-        queue.insert_waiting(waiting(2, 10, 1024));
+        let mut queue = CfsRq::new(Cpu(0), BY_VRUNTIME);
+        queue.insert_waiting(waiting(1, 0, 1024), EntityRequests::default());
+        queue.insert_waiting(waiting(2, 10, 1024), EntityRequests::default());
         let at = |offset| Vruntime::QUEUE_START.plus(offset);
         assert!(queue.is_eligible(at(5), None) && queue.is_eligible(at(-1), None));
         assert!(!queue.is_eligible(at(6), None));

@@ -50,6 +50,8 @@ pub(crate) struct SchedEntity {
     pub vlag: i64,
     /// Its request, ns of run time.
     pub slice: u64,
+    /// The largest request that it knew of when it last left the tree of a queue, ns, where such trees are kept.
+    pub max_slice: u64,
     /// Its deadline when it was last picked; while it still stands, the pick is kept (`RUN_TO_PARITY`). The kernel keeps
     /// this in `vlag`, which is free while an entity runs.
     pub deadline_at_pick: Option<Vruntime>,
@@ -75,6 +77,7 @@ impl SchedEntity {
             deadline: Vruntime(0),
             vlag: 0,
             slice: 0,
+            max_slice: 0,
             custom_slice: false,
             relative_deadline: None,
             sched_delayed: false,

@@ -30,7 +30,7 @@ pub(crate) mod preempt;
 pub(crate) mod preemption_rules;
 mod protection;
 pub(crate) mod queue;
-mod requests;
+pub(crate) mod requests;
 mod requeue;
 mod reweight;
 pub(crate) mod rules;

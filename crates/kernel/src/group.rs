@@ -15,6 +15,7 @@ mod tests;
 use fairlab_event::Cpu;
 
 use crate::cfs_rq::CfsRq;
+use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::CfsBandwidth;
 use crate::fair::load_update::LoadUpdate;
@@ -43,8 +44,8 @@ impl Scheduler {
             let (queue, entity) = (above.cfs_rqs[cpu.index()], above.entities.get(cpu.index()).copied());
             let cfs_rq = CfsRqId(self.shared.cfs_rqs.len() as u32);
             let se = SeId(self.shared.entities.len() as u32);
-            let order = self.shared.generation.fair.pick.timeline_order();
-            self.shared.cfs_rqs.push(CfsRq::of_group(cpu, order, id, se));
+            let kind = self.shared.generation.fair.timeline_kind();
+            self.shared.cfs_rqs.push(CfsRq::of_group(cpu, kind, id, se));
             let depth = entity.map_or(0, |above| self.se(above).depth + 1);
             self.shared.entities.push(SchedEntity::for_group(cfs_rq, queue, entity, depth));
             self.queue_rq_lock(queue).sync_throttle(queue, cfs_rq);
@@ -54,6 +55,7 @@ impl Scheduler {
         let shares = LoadWeight::of_nice(0).raw();
         let (children, pool) = (Vec::new(), CfsBandwidth::new());
         let (load_avg, runnable_avg) = (0, 0);
+        let nr_cpus = self.shared.groups[parent.0 as usize].nr_cpus;
         self.shared.groups.push(TaskGroup {
             shares,
             idle: false,
@@ -62,6 +64,7 @@ impl Scheduler {
             runnable_avg,
             cfs_rqs,
             entities,
+            nr_cpus,
             children,
             pool,
         });
@@ -95,6 +98,12 @@ impl Scheduler {
             self.rq_lock(cpu).update_rq_clock();
             self.entity_rq_lock(se).attach_entity_cfs_rq(se);
         }
+    }
+
+    /// Tells where tasks of a group may run (`cpuset.cpus.effective`). It counts where a group's weight goes by its CPUs, from its
+    /// next use on; tasks are moved by their own masks.
+    pub fn set_group_cpus(&mut self, group: GroupId, effective: &CpuMask) {
+        self.shared.groups[group.0 as usize].nr_cpus = effective.weight();
     }
 
     /// Changes a group's cgroup v2 weight; that of an idle group stays. Kernel: `sched_group_set_shares()`.

@@ -503,6 +503,10 @@ impl SchedulerCore for Model {
         self.scheduler.set_group_bandwidth(group, limit, offset);
     }
 
+    fn set_group_cpus(&mut self, group: GroupId, effective: &CpuMask) {
+        self.scheduler.set_group_cpus(group, effective);
+    }
+
     fn group_of(&self, task: TaskId) -> GroupId {
         self.scheduler.task(task).group()
     }

@@ -234,6 +234,12 @@ pub trait SchedulerCore {
     /// Writes its `cpu.max`; the period begins `offset` after a whole number of periods.
     fn set_group_bandwidth(&mut self, group: GroupId, limit: CfsLimit, offset: Ns);
 
+    /// Tells where tasks of a group may run (`cpuset.cpus.effective`); [`set_cpus_allowed`](Self::set_cpus_allowed) tells it of each.
+    /// Who does not know cpusets goes by the machine's CPUs.
+    fn set_group_cpus(&mut self, group: GroupId, effective: &CpuMask) {
+        let _ = (group, effective);
+    }
+
     /// The group of a task.
     fn group_of(&self, task: TaskId) -> GroupId;
 

@@ -157,6 +157,7 @@ const fn departure_name(departure: Departure) -> &'static str {
 fn asked_json(asked: &ReschedRequest) -> Value {
     let (by, task) = match &asked.by {
         AskedBy::Tick => ("tick", None),
+        AskedBy::Hrtick => ("hrtick", None),
         AskedBy::Wakeup(who) => ("wakeup", Some(who_json(who))),
         AskedBy::Other => ("other", None),
     };

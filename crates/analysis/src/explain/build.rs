@@ -292,6 +292,7 @@ impl Explain {
             ticks: passed.clone().take(TICKS_MAX).map(tick).collect(),
             last_tick: passed.clone().next_back().map(tick),
             tick_count: passed.count() as u64,
+            slice_timer: self.tracker.has_hrtick(),
         }
     }
 
@@ -304,6 +305,7 @@ impl Explain {
     fn asked_by(&self, resched: Resched) -> ReschedRequest {
         let by = match resched.by {
             ReschedBy::Tick => AskedBy::Tick,
+            ReschedBy::Hrtick => AskedBy::Hrtick,
             ReschedBy::Wakeup(pid) => {
                 let named = self.tracker.index(pid).map(|task| self.who(task));
                 AskedBy::Wakeup(named.unwrap_or(NamedPid { pid, ..NamedPid::default() }))

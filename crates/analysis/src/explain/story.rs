@@ -97,6 +97,8 @@ pub struct ReschedRequest {
 pub enum AskedBy {
     /// The scheduler's tick.
     Tick,
+    /// The timer that ends slices (`HRTICK`).
+    Hrtick,
     /// The wakeup of a task.
     Wakeup(NamedPid),
     /// Something else.
@@ -135,12 +137,14 @@ pub struct OtherRun {
     pub asked: Option<ReschedRequest>,
     /// It was then moved to another CPU.
     pub moved: Option<WaiterMove>,
-    /// Ticks that went by without a switch: it was granted another stretch each time. The first ones.
+    /// Ticks that went by without a switch: it was granted another stretch each time, unless slices end by a timer. The first ones.
     pub ticks: Vec<Tick>,
     /// How many such ticks there were.
     pub tick_count: u64,
     /// The last of them.
     pub last_tick: Option<Tick>,
+    /// Slices end by a timer of their own, as far as the trace has shown by then.
+    pub slice_timer: bool,
 }
 
 impl OtherRun {

@@ -23,6 +23,34 @@ fn check(story: &str, expected: &str) -> Explanation {
     explanation
 }
 
+/// The timer of a slice ends a:65's, between two ticks that decide nothing.
+#[test]
+fn slices_end_by_a_timer_of_their_own_where_one_is_seen() {
+    let explanation = explain(
+        ExplainOptions { worst: 2, ..ExplainOptions::default() },
+        "a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
+         a-65 0 d..3. 200 waking w:70 on 0
+         a-65 0 d..3. 201 wakeup w:70 on 0
+         a-65 0 d.h1. 2000 runtime a:65 1900000
+         a-65 0 d.h1. 3100 hrtimer_expire_entry hrtimer=0x0 function=hrtick now=3100000
+         a-65 0 d.h1. 3101 runtime a:65 1101000
+         a-65 0 dN.1. 3105 runtime a:65 900
+         a-65 0 d..2. 3106 switch a:65 R ==> w:70
+         w-70 0 d.h1. 4000 hrtimer_expire_entry hrtimer=0x0 function=tick_nohz_handler now=4000000
+         w-70 0 d.h1. 4001 runtime w:70 900000
+         w-70 0 dN.1. 4002 runtime w:70 900
+         w-70 0 d..2. 4003 switch w:70 R ==> a:65
+         a-65 0 d..2. 5000 switch a:65 S ==> w:70",
+    );
+    let text = explanation.to_string();
+    let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
+    has("was preempted on the way to user mode (R) by the timer of its slice (hrtick) at 0.003101");
+    has("1 tick went by without a switch, and its slice ends by a timer of its own (hrtick): 0.002000");
+    has("by the tick at 0.004001");
+    let answer = answer::to_json(&explanation, &serde_json::Value::Null).to_string();
+    assert!(answer.contains("\"hrtick\"") && answer.contains("\"tick\""), "{answer}");
+}
+
 #[test]
 fn who_ran_instead_in_order_and_why_each_left() {
     check(

@@ -340,6 +340,9 @@ fn print_asked(
         Some(ReschedRequest { time, by: AskedBy::Tick }) => {
             write!(f, " by the tick at {}", SecondsCutToMicroseconds(*time))
         }
+        Some(ReschedRequest { time, by: AskedBy::Hrtick }) => {
+            write!(f, " by the timer of its slice (hrtick) at {}", SecondsCutToMicroseconds(*time))
+        }
         Some(ReschedRequest { time, by: AskedBy::Wakeup(who) }) => {
             let whose = if Some(*who) == waiter {
                 "this very wakeup".to_string()
@@ -388,11 +391,11 @@ impl OtherRun {
             return Ok(());
         }
         let noun = if self.tick_count == 1 { "tick" } else { "ticks" };
-        write!(
-            f,
-            "       {} {noun} went by without a switch, granting it another stretch each:",
-            self.tick_count
-        )?;
+        let meaning = match self.slice_timer {
+            true => ", and its slice ends by a timer of its own (hrtick)",
+            false => ", granting it another stretch each",
+        };
+        write!(f, "       {} {noun} went by without a switch{meaning}:", self.tick_count)?;
         if self.tick_count <= SHOWN as u64 {
             for tick in &self.ticks {
                 write!(f, " {} (after {} ms)", SecondsCutToMicroseconds(tick.time), ms(tick.runtime.0))?;

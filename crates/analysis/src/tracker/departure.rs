@@ -6,7 +6,7 @@
 //!
 //! Must not know: tasks and queues.
 
-use fairlab_event::{Event, EventKind, Flags, Ns, Pid, Switch, TaskState};
+use fairlab_event::{Event, EventKind, Flags, GenericValue, Ns, Pid, Switch, TaskState, UntypedTracepoint};
 
 /// How a task left its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(crate) struct Resched {
 pub(crate) enum ReschedBy {
     /// The scheduler's tick.
     Tick,
+    /// The timer that ends slices (`HRTICK`).
+    Hrtick,
     /// The wakeup of a task.
     Wakeup(Pid),
     /// Something else.
@@ -53,6 +55,10 @@ pub(super) struct LastWords {
     waking: Option<Pid>,
     /// When the interrupt that the latest event came from accounted.
     ticked: Option<Ns>,
+    /// The latest timer that expired in that interrupt is the one that ends slices.
+    hrtick: bool,
+    /// That interrupt accounted by such a timer.
+    ticked_by_hrtick: bool,
 }
 
 /// Within this time an interrupt is over and the scheduler called. In a kernel that is not preemptible the mark shows later, and
@@ -63,13 +69,17 @@ impl LastWords {
     /// Takes an event of the CPU; tells when a reschedule is pending.
     pub(super) fn hear(&mut self, event: &Event<'_>) -> Option<Resched> {
         let flags = event.context.flags;
-        let ticked = self.ticked;
+        let (ticked, by_hrtick) = (self.ticked, self.ticked_by_hrtick);
+        self.hrtick = flags.in_hardirq() && expires_hrtick(&event.kind).unwrap_or(self.hrtick);
         let accounts = matches!(event.kind, EventKind::SchedStatRuntime { .. });
         self.ticked = match flags.in_hardirq() {
             true if accounts => Some(event.time),
             true => ticked,
             false => None,
         };
+        if accounts {
+            self.ticked_by_hrtick = self.hrtick;
+        }
         self.flags = flags;
         self.accounted = match &event.kind {
             EventKind::SchedStatRuntime { pid, .. } => Some((*pid, event.time)),
@@ -96,12 +106,17 @@ impl LastWords {
             }
             // The tick accounts first and decides then: the mark shows at a later event of the interrupt, or just after.
             _ => match ticked.filter(|&tick| flags.in_hardirq() || event.time.since(tick) < JUST_AFTER) {
-                Some(tick) => (tick, ReschedBy::Tick),
-                None if accounts && flags.in_hardirq() => (event.time, ReschedBy::Tick),
+                Some(tick) => (tick, by_tick(by_hrtick)),
+                None if accounts && flags.in_hardirq() => (event.time, by_tick(self.hrtick)),
                 None => (event.time, ReschedBy::Other),
             },
         };
         Some(Resched { time, by })
+    }
+
+    /// Whether the latest event is of an interrupt in which a timer that ends slices expired.
+    pub(super) const fn is_in_hrtick(&self) -> bool {
+        self.hrtick
     }
 
     /// Whether the latest event, but for accounting and migrations, began a wakeup.
@@ -132,5 +147,19 @@ impl LastWords {
         let outside = !self.flags.in_hardirq() && !self.flags.in_softirq();
         let has_flags = !self.flags.as_bytes().is_empty();
         if accounted && outside && has_flags { Departure::Yielded } else { Departure::Runnable }
+    }
+}
+
+const fn by_tick(is_hrtick: bool) -> ReschedBy {
+    if is_hrtick { ReschedBy::Hrtick } else { ReschedBy::Tick }
+}
+
+/// Whether a timer that expires is the one that ends slices; `None`: no timer does.
+fn expires_hrtick(kind: &EventKind<'_>) -> Option<bool> {
+    match kind {
+        EventKind::Other { name, fields } if *name == UntypedTracepoint::HrtimerExpire.name() => {
+            Some(fields.get("function") == Some(GenericValue::Text("hrtick")))
+        }
+        _ => None,
     }
 }

@@ -151,7 +151,7 @@ fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, St
     }
     for &feature in Feature::ALL.iter().filter(|&&feature| kernel.features.has(feature)) {
         let state = if kernel.features.enabled(feature) { "on" } else { "off" };
-        let support = if feature.support() == FeatureSupport::NotModelled { " (not modelled)" } else { "" };
+        let support = if feature.support() != FeatureSupport::Modelled { " (not modelled)" } else { "" };
         lines.push(("feature", feature.name().to_string(), format!("{state}{support}")));
     }
     for &tunable in Tunable::ALL {

@@ -4,6 +4,7 @@ use fairlab_event::{Cpu, EventKind, Ns, Prio, TaskState};
 
 use crate::core::rules::AffinityDest;
 use crate::cpumask::CpuMask;
+use crate::entity::SchedEntity;
 use crate::fair::rules::{ForkDeadline, ForkPlacement, LonePrioChange, NiceChange, Request};
 use crate::group::IdleReweight;
 use crate::pelt::ClassChange;
@@ -36,9 +37,9 @@ impl Scheduler {
         let child_se = task.se;
         let is_fair = task.policy.is_fair();
         if self.shared.generation.fair.request != Request::BaseSlice {
-            let (slice, custom) = (self.entity_of(parent).slice, self.entity_of(parent).custom_slice);
+            let SchedEntity { slice, custom_slice, max_slice, .. } = *self.entity_of(parent);
             let entity = self.se_mut(child_se);
-            (entity.slice, entity.custom_slice) = (slice, custom);
+            (entity.slice, entity.custom_slice, entity.max_slice) = (slice, custom_slice, max_slice);
         }
         if self.shared.generation.fair.fork_deadline == ForkDeadline::MayBeParents {
             let noted = self.entity_of(parent).relative_deadline;

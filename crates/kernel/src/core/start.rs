@@ -33,8 +33,8 @@ impl Scheduler {
     pub fn new(generation: Generation, topology: Topology, tick_ns: Ns) -> Scheduler {
         let sysctl = Sysctl::new(&generation, topology.nr_cpus(), tick_ns);
         let idle_time = IdleTime::new(sysctl.migration_cost);
-        let order = generation.fair.pick.timeline_order();
-        let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
+        let kind = generation.fair.timeline_kind();
+        let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, kind)).collect();
         let domains = SchedDomains::new(&topology, &generation.domain);
         let gathers = generation.balance.gathering != Gathering::None;
         let processes = Processes::new(gathers, &topology, &domains, sysctl.hz);

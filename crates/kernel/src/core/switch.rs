@@ -38,7 +38,7 @@ impl Scheduler {
         if !prev_state.is_runnable() {
             self.deactivate_task(cpu, prev_state);
         }
-        self.rq_lock(cpu).update_curr_of();
+        self.rq_lock(cpu).charge_before_pick();
     }
 
     /// The running task of `cpu` goes to sleep in `state`, by the clock of its queue: it leaves that, the switch follows.

@@ -136,6 +136,17 @@ pub(crate) fn move_on(rules: &FairRules, queue: &mut CfsRq, curr: &mut SchedEnti
 }
 
 impl LockedRq<'_> {
+    /// Accounts the run time of the running fair task before the pick: at every level where one is picked at each. On one queue
+    /// only at the task's own, and its groups are charged when they are put back.
+    ///
+    /// Kernel: `pick_task_fair()`, kernel/sched/fair.c, with `update_curr_eevdf()` from v7.3 (85570f10a4c6).
+    pub(crate) fn charge_before_pick(&mut self) {
+        match self.shared.competes_on_one_queue() {
+            true => self.charge_line(self.rq.cfs),
+            false => self.update_curr_of(),
+        }
+    }
+
     /// Charges whoever runs on a time line, at its own level (`update_curr_eevdf()`).
     pub(crate) fn charge_line(&mut self, line: CfsRqId) {
         match self.cfs(line).curr {

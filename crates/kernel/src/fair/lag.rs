@@ -33,7 +33,7 @@ impl Shared {
         let run_time = match self.generation.fair.lag_limit {
             LagLimit::None => return i64::MAX,
             LagLimit::TwoRequests => self.sysctl.tick.max(2 * entity.slice),
-            LagLimit::LargestRequest => self.largest_request(cfs_rq).max(entity.slice) + self.sysctl.tick,
+            LagLimit::LargestRequest => self.largest_request(cfs_rq, se) + self.sysctl.tick,
         };
         self.virtual_time_of(se, run_time) as i64
     }

@@ -154,14 +154,28 @@ impl LockedRq<'_> {
             RunnableKind::LoadWeighted => grow_sums(rules, RunnableKind::LoadWeighted, se, entity, queue, at),
         };
         if !grown {
-            self.update_load_avg_at(se, update, now, passes_up);
+            let cfs_rq = self.se(se).cfs_rq;
+            self.update_load_avg_at((cfs_rq, se), update, now, passes_up);
         }
     }
 
-    /// The same whatever happens, at `now` on its queue's clock; `passes_up`: something changed below it.
+    /// Ages a task's entity by the clock of its CPU's time line, and that queue with it, not the task's own.
+    ///
+    /// Kernel: `update_load_avg()` as `requeue_delayed_entity()` calls it, kernel/sched/fair.c (85570f10a4c6).
+    pub(crate) fn age_by_line(&mut self, line: CfsRqId, se: SeId) {
+        let now = self.cfs_rq_clock_pelt(line);
+        self.update_load_avg_at((line, se), LoadUpdate::AGE, now, false);
+    }
+
+    /// The same whatever happens, at `now` on the queue's clock; `passes_up`: something changed below it.
     #[inline(never)]
-    fn update_load_avg_at(&mut self, se: SeId, update: LoadUpdate, now: u64, passes_up: bool) {
-        let cfs_rq = self.se(se).cfs_rq;
+    fn update_load_avg_at(
+        &mut self,
+        (cfs_rq, se): (CfsRqId, SeId),
+        update: LoadUpdate,
+        now: u64,
+        passes_up: bool,
+    ) {
         let scale = self.shared.contribution_scale(self.cfs(cfs_rq).cpu);
         let (rules, entity) = (&self.shared.generation.pelt, &mut self.shared.entities[se.0 as usize]);
         let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize];
@@ -180,13 +194,18 @@ impl LockedRq<'_> {
             decayed |= self.shared.propagate_entity_load_avg(se);
         }
         if decayed || !attached || update.detach {
-            self.follow_new_averages(se, attached, decayed, update);
+            self.follow_new_averages((cfs_rq, se), attached, decayed, update);
         }
     }
 
     /// What is done when a queue's averages have changed, or an entity joins or leaves it.
-    fn follow_new_averages(&mut self, se: SeId, attached: bool, decayed: bool, update: LoadUpdate) {
-        let cfs_rq = self.se(se).cfs_rq;
+    fn follow_new_averages(
+        &mut self,
+        (cfs_rq, se): (CfsRqId, SeId),
+        attached: bool,
+        decayed: bool,
+        update: LoadUpdate,
+    ) {
         let joins = !attached && update.attach;
         if decayed
             && !joins

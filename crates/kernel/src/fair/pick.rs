@@ -1,6 +1,7 @@
 //! Picking the next entity.
 
 use crate::all_cpus::Shared;
+use crate::cfs_rq::tree::{NodeId, RbTree};
 use crate::cfs_rq::{CfsRq, Eligibility, TimelineEntry};
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
@@ -115,8 +116,8 @@ impl Shared {
     /// EEVDF: of the entities without negative lag the one with the earliest deadline. The running one is kept while
     /// it is eligible and its request is not used up.
     ///
-    /// Kernel: `pick_eevdf()`, kernel/sched/fair.c (147f3efaa241; `RUN_TO_PARITY` 63304558ba5d). Equal deadlines: the
-    /// running one, then the one with the lesser vruntime.
+    /// Kernel: `pick_eevdf()`, kernel/sched/fair.c (147f3efaa241; `RUN_TO_PARITY` 63304558ba5d). Equal deadlines: to v6.7 the
+    /// tree's shape decides, from v6.8 the one that came first, and the running one last.
     fn pick_eevdf(&self, queue: &CfsRq, curr: Option<SeId>) -> Option<(SeId, PickReason)> {
         let eligibility = queue.eligibility(curr.map(|curr| self.as_running(curr)));
         let curr = curr.filter(|&curr| eligibility.admits(self.se(curr).vruntime));
@@ -155,27 +156,66 @@ impl Shared {
                 };
                 best.filter(|entry| !curr_is_earlier(entry)).map(|entry| entry.se).or(curr)
             }
-            _ => earliest_eligible(queue, eligibility, curr.map(|curr| (self.se(curr).deadline, curr))),
+            _ => {
+                let tree = queue.timeline.tree().expect("a tree is kept that is searched by its shape");
+                search_by_shape(tree, eligibility, curr.map(|curr| (self.se(curr).deadline, curr)))
+            }
         };
         let best = best.or_else(|| queue.timeline.leftmost().map(|entry| entry.se));
         best.map(|se| (se, PickReason::EarliestDeadline))
     }
 }
 
-/// The eligible waiting entity with the earliest deadline, if that is before `best`'s.
+/// The eligible entity with the earliest deadline; `best` is the running one if it is eligible. Which of those with one deadline
+/// that is hangs on the tree's shape: on the way down whoever comes first, the running one before all; of a branch at the left of
+/// the way who stands topmost, and before all on the way.
 ///
-/// Eligible ones are the time line's beginning: all that are not past the average.
-fn earliest_eligible(
-    queue: &CfsRq,
+/// Kernel: `__pick_eevdf()` of v6.6 and v6.7, kernel/sched/fair.c (b01db23d5923).
+fn search_by_shape(
+    tree: &RbTree,
     eligibility: Eligibility,
-    best: Option<(Vruntime, SeId)>,
+    mut best: Option<(Vruntime, SeId)>,
 ) -> Option<SeId> {
-    let eligible = queue.timeline.iter().take_while(|entry| eligibility.admits(entry.vruntime));
-    let earlier = |best: Option<(Vruntime, SeId)>, entry: &TimelineEntry| match best {
-        Some((deadline, _)) if !entry.deadline.is_before(deadline) => best,
-        _ => Some((entry.deadline, entry.se)),
-    };
-    eligible.fold(best, earlier).map(|(_, se)| se)
+    let (mut node, mut best_left) = (tree.root(), None::<(Vruntime, NodeId)>);
+    while let Some((own, below)) = tree.at(node) {
+        if !eligibility.admits(own.vruntime) {
+            node = tree.left(node);
+            continue;
+        }
+        if best.is_none_or(|(deadline, _)| own.deadline.is_before(deadline)) {
+            best = Some((own.deadline, own.se));
+        }
+        // All at the left of one that is eligible are eligible.
+        let left = tree.left(node);
+        let left_earliest = tree.at(left).map(|(_, known)| known.earliest);
+        if let Some(earliest) = left_earliest
+            && best_left.is_none_or(|(deadline, _)| earliest.is_before(deadline))
+        {
+            best_left = Some((earliest, left));
+        }
+        if left_earliest == Some(below.earliest) || own.deadline == below.earliest {
+            break;
+        }
+        node = tree.right(node);
+    }
+    match (best, best_left) {
+        (Some((deadline, se)), Some((earliest, _))) if deadline.is_before(earliest) => Some(se),
+        (_, Some((_, branch))) => earliest_of_branch(tree, branch),
+        (best, None) => best.map(|(_, se)| se),
+    }
+}
+
+/// The topmost entity of a branch with its earliest deadline, at the left before the right.
+fn earliest_of_branch(tree: &RbTree, mut node: NodeId) -> Option<SeId> {
+    while let Some((own, below)) = tree.at(node) {
+        if own.deadline == below.earliest {
+            return Some(own.se);
+        }
+        let left = tree.left(node);
+        let is_left = tree.at(left).is_some_and(|(_, known)| known.earliest == below.earliest);
+        node = if is_left { left } else { tree.right(node) };
+    }
+    None
 }
 
 impl Shared {
@@ -195,8 +235,44 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cfs_rq::EntityRequests;
     use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::Cpu;
+
+    /// Whom v6.6 picks of entities that wait with these vruntimes and deadlines, by number from 1 in order of arrival; the one that
+    /// runs, with this deadline, is 0. The last on the time line weighs so much that all before it are eligible.
+    fn picked_by_shape(waiting: &[(i64, i64)], runs_until: Option<i64>) -> Option<u32> {
+        let kernel = "v6.6".parse::<crate::Generation>().expect("a kernel");
+        let mut queue = CfsRq::new(Cpu(0), kernel.fair.timeline_kind());
+        let at = |offset: i64| Vruntime::QUEUE_START.plus(offset);
+        for (number, &(vruntime, deadline)) in (1..).zip(waiting) {
+            let is_last = waiting.iter().all(|&(other, _)| other <= vruntime);
+            let weight = if is_last { 1 << 30 } else { 1 };
+            let entry = TimelineEntry::new(SeId(number), at(vruntime), at(deadline), weight);
+            queue.insert_waiting(entry, EntityRequests::default());
+        }
+        let tree = queue.timeline.tree().expect("v6.6 keeps one");
+        let curr = runs_until.map(|deadline| (at(deadline), SeId(0)));
+        search_by_shape(tree, queue.eligibility(None), curr).map(|se| se.0)
+    }
+
+    #[test]
+    fn the_trees_shape_decides_between_equal_deadlines_in_v6_6() {
+        assert_eq!(
+            picked_by_shape(&[(5, 10)], Some(10)),
+            Some(0),
+            "the running one comes before the way down"
+        );
+        assert_eq!(picked_by_shape(&[(5, 9)], Some(10)), Some(1));
+        let three = [(5, 10), (6, 10), (7, 10)];
+        assert_eq!(picked_by_shape(&three, None), Some(1), "a branch at the left comes before its root");
+        assert_eq!(picked_by_shape(&three, Some(10)), Some(1), "and before the running one");
+        assert_eq!(picked_by_shape(&[(5, 11), (6, 10), (7, 10)], None), Some(2), "unless it ends later");
+        let four = [(5, 10), (6, 10), (7, 10), (4, 10)];
+        assert_eq!(picked_by_shape(&four, None), Some(1), "of the branch the topmost, and not the first");
+        assert_eq!(picked_by_shape(&[], Some(10)), Some(0));
+        assert_eq!(picked_by_shape(&[], None), None);
+    }
 
     #[test]
     fn cfs_picks_the_least_vruntime() {

@@ -12,7 +12,8 @@ impl LockedRq<'_> {
     /// A delayed entity wakes up where it is. If it is owed time it is placed again without that credit; from v7.1 it is
     /// placed again whenever its lag is not what its vruntime says (c5cd6fd75b6a; at 059258b0d424 by the opposite test).
     ///
-    /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity.
+    /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity. From v7.3
+    /// the root queue is handed to it and aged, whatever group the task is in (85570f10a4c6).
     pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
         self.shared.probe_requeue(se);
         let cfs_rq = self.shared.line_of(self.se(se).cfs_rq);
@@ -40,7 +41,10 @@ impl LockedRq<'_> {
         if anew {
             self.place_anew(cfs_rq, se);
         }
-        self.update_load_avg(se, LoadUpdate::AGE);
+        match self.shared.competes_on_one_queue() {
+            true => self.age_by_line(cfs_rq, se),
+            false => self.update_load_avg(se, LoadUpdate::AGE),
+        }
         self.clear_delayed(se);
         if let Some(task) = self.se(se).task {
             self.shared.util_est_enqueue(task);

@@ -68,7 +68,8 @@ impl LockedRq<'_> {
             }
             let average = self.shared.average_vruntime(cfs_rq);
             protected = self.shared.protection_left(se, is_curr, average);
-            if !is_curr {
+            let limit = self.shared.lag_limit_of_reweight(se);
+            if !is_curr && !self.shared.reweighs_where_it_hangs(cfs_rq) {
                 self.shared.remove_waiting(cfs_rq, se);
             }
             let others = match rule {
@@ -77,7 +78,7 @@ impl LockedRq<'_> {
             };
             let old = self.se(se).load;
             self.cfs_mut(cfs_rq).load.subtract(old);
-            self.shared.scale_on_queue(se, ratio, average, others);
+            self.shared.scale_on_queue(se, ratio, (average, others), limit);
         } else {
             self.shared.scale_off_queue(se, ratio);
         }
@@ -88,8 +89,10 @@ impl LockedRq<'_> {
             }
             self.shared.protect_after_reweight(se, ratio, protected);
             self.cfs_mut(cfs_rq).load.add(load);
-            if !is_curr {
-                self.shared.insert_waiting(cfs_rq, se);
+            match is_curr {
+                true => {}
+                false if self.shared.reweighs_where_it_hangs(cfs_rq) => self.shared.renew_waiting(cfs_rq, se),
+                false => self.shared.insert_waiting(cfs_rq, se),
             }
             if rule == Reweight::PlaceAnew {
                 self.cfs_mut(cfs_rq).nr_running += 1;

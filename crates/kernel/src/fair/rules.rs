@@ -2,6 +2,7 @@
 //!
 //! Must not know: commits and releases.
 
+use crate::cfs_rq::tree::AugmentedFields;
 use crate::generation::rules::rules;
 use crate::generation::{Feature, FeatureSet};
 
@@ -19,7 +20,8 @@ rules! {
         /// How the next entity is picked.
         pick: Pick = Leftmost, "pick" {
             Leftmost = "least vruntime, buddies within the wakeup granularity first",
-            EarliestEligibleDeadline = "earliest deadline among those with no negative lag, the running one first among equals",
+            /// Of equals whom the search comes upon first; the running one mostly.
+            EarliestEligibleDeadline = "earliest deadline among those with no negative lag, by the tree's shape among equals",
             /// The same, searched in a tree ordered by deadline; a waiting one wins ties.
             EarliestEligibleInDeadlineOrder = "earliest deadline among those with no negative lag, the running one last among equals",
         }
@@ -157,6 +159,18 @@ rules! {
             MixedUnits = "by scaled-down weights of those that wait and scaled-up weights of the running and the joining one",
             OneUnit = "by scaled-down weights",
         }
+        /// What a node of a queue's tree takes over of requests from the one whose place it takes when the tree is turned or a node
+        /// taken out.
+        tree_copy: TreeCopy = Nothing, "requests in a turn of the tree" {
+            /// The least vruntime alone is handed on.
+            Nothing = "the node that comes up knows only of those that were below it, until something below it changes",
+            All = "the node that comes up takes over what was known in its place",
+        }
+        /// Of what largest request a leaf of a queue's tree knows.
+        tree_leaf: TreeLeaf = AsBefore, "largest request at a new leaf of the tree" {
+            AsBefore = "the one that it knew of when it last left a tree",
+            Own = "its own",
+        }
         /// How much lag an entity may keep.
         lag_limit: LagLimit = None, "lag limit" {
             None = "no limit",
@@ -231,6 +245,32 @@ impl DelayedLag {
     }
 }
 
+/// How the time lines of a kernel's queues are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimelineKind {
+    pub order: TimelineOrder,
+    /// What nodes of the tree know, where something comes of its shape.
+    pub tree: Option<AugmentedFields>,
+}
+
+impl FairRules {
+    /// How queues' time lines are kept.
+    pub(crate) fn timeline_kind(&self) -> TimelineKind {
+        let fields = AugmentedFields {
+            heap_of_deadlines: self.pick.timeline_order() == TimelineOrder::Vruntime,
+            least_request: self.request == Request::OwnAndLeastBelow,
+            largest_request: self.lag_limit == LagLimit::LargestRequest,
+            copies_requests: self.tree_copy == TreeCopy::All,
+            leaf_has_own: self.tree_leaf == TreeLeaf::Own,
+        };
+        let forgets = (fields.least_request || fields.largest_request) && !fields.copies_requests;
+        let remembers = fields.largest_request && !fields.leaf_has_own;
+        let searched_by_shape = self.pick == Pick::EarliestEligibleDeadline;
+        let shape_counts = searched_by_shape || forgets || remembers;
+        TimelineKind { order: self.pick.timeline_order(), tree: shape_counts.then_some(fields) }
+    }
+}
+
 impl Pick {
     /// How a queue's waiting entities are ordered.
     pub(crate) const fn timeline_order(self) -> TimelineOrder {
@@ -269,9 +309,11 @@ impl FairRules {
         let averages = self.placement != Placement::MinVruntime;
         let lags = averages && self.placement != Placement::AverageWithCredit;
         let deadlines = self.pick.has_deadlines();
-        let conditions: [(bool, &[&str]); 8] = [
+        let conditions: [(bool, &[&str]); 10] = [
             (averages, &["average", "weights in the average", "zero beside a heavy arrival"]),
             (lags, &["lag inflation", "lag limit"]),
+            (self.request == Request::OwnAndLeastBelow, &["requests in a turn of the tree"]),
+            (self.lag_limit == LagLimit::LargestRequest, &["largest request at a new leaf of the tree"]),
             (deadlines, &["request", "pick of a preemption test"]),
             (!deadlines, &["tasks of a latency"]),
             (

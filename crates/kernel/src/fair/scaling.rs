@@ -31,6 +31,9 @@ impl Shared {
     /// Where nothing competes by it: only loads change.
     pub(crate) fn change_load_alone(&mut self, cfs_rq: CfsRqId, se: SeId, load: LoadWeight) {
         let (queued, old) = (self.se(se).on_rq, self.se(se).load);
+        if old.raw() == load.raw() {
+            return;
+        }
         if queued {
             self.cfs_mut(cfs_rq).load.subtract(old);
         }
@@ -60,10 +63,11 @@ impl Shared {
         let is_curr = self.cfs(line).curr == Some(se);
         let average = self.average_vruntime(line);
         let protected = self.protection_left(se, is_curr, average);
+        let limit = self.lag_limit_of_reweight(se);
         if !is_curr {
             self.remove_waiting(line, se);
         }
-        self.scale_on_queue(se, ratio, average, average);
+        self.scale_on_queue(se, ratio, (average, average), limit);
         self.se_mut(se).line_load = load;
         self.protect_after_reweight(se, ratio, protected);
         if !is_curr {
@@ -125,17 +129,21 @@ impl Shared {
         }
     }
 
+    /// How much lag an entity keeps through a change of its weight, virtual ns; asked for while it stands on its queue.
+    pub(crate) fn lag_limit_of_reweight(&self, se: SeId) -> i64 {
+        match self.generation.groups.reweight_lag {
+            ReweightLag::All => i64::MAX,
+            ReweightLag::Limited => self.lag_limit(self.line_of(self.se(se).cfs_rq), se),
+        }
+    }
+
     pub(crate) fn scale_on_queue(
         &mut self,
         se: SeId,
         ratio: WeightRatio,
-        average: Vruntime,
-        others: Vruntime,
+        (average, others): (Vruntime, Vruntime),
+        limit: i64,
     ) {
-        let limit = match self.generation.groups.reweight_lag {
-            ReweightLag::All => i64::MAX,
-            ReweightLag::Limited => self.lag_limit(self.line_of(self.se(se).cfs_rq), se),
-        };
         let rule = self.generation.fair.reweight;
         let entity = self.se_mut(se);
         match rule {

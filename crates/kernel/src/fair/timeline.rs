@@ -3,9 +3,9 @@
 //! Must not know: why an entity stands where it stands.
 
 use crate::all_cpus::Shared;
-use crate::cfs_rq::TimelineEntry;
+use crate::cfs_rq::{EntityRequests, TimelineEntry};
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::rules::{Placement, VirtualZero};
+use crate::fair::rules::{Placement, Reweight, VirtualZero};
 use crate::vruntime::Vruntime;
 
 impl Shared {
@@ -19,14 +19,40 @@ impl Shared {
     pub(crate) fn lay_on_timeline(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let weight = self.weight_in_averages(self.competing_load(se));
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
-        let (vruntime, deadline) = (entity.vruntime, entity.deadline);
-        queue.insert_waiting(TimelineEntry { vruntime, deadline, weight, se });
+        let entry = TimelineEntry::new(se, entity.vruntime, entity.deadline, weight);
+        queue.insert_waiting(entry, EntityRequests { slice: entity.slice, max_slice: entity.max_slice });
+    }
+
+    /// Whether another weight leaves a waiting entity where it hangs in its queue's tree: its vruntime stays.
+    ///
+    /// Kernel: `reweight_entity()` to eab03c23c2a1, which takes it out and hangs it up again, kernel/sched/fair.c.
+    pub(crate) fn reweighs_where_it_hangs(&self, cfs_rq: CfsRqId) -> bool {
+        let stays = matches!(
+            self.generation.fair.reweight,
+            Reweight::ScaleLagOffQueue | Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways
+        );
+        stays && self.cfs(cfs_rq).timeline.tree().is_some()
+    }
+
+    /// An entity that hangs on the time line has another weight and deadline (`min_deadline_cb_propagate()`).
+    pub(crate) fn renew_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        let weight = self.weight_in_averages(self.competing_load(se));
+        let (entity, queue) = self.entity_and_queue(se, cfs_rq);
+        queue.renew_waiting(TimelineEntry::new(se, entity.vruntime, entity.deadline, weight));
     }
 
     /// Takes an entity off the time line. Kernel: `__dequeue_entity()`.
     pub(crate) fn remove_waiting(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        self.cfs_mut(cfs_rq).remove_waiting(se);
+        self.lift_off_timeline(cfs_rq, se);
         self.zero_follows_queueing(cfs_rq);
+    }
+
+    /// The same, and nothing else moves.
+    pub(crate) fn lift_off_timeline(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        let (entity, queue) = self.entity_and_queue(se, cfs_rq);
+        if let Some(max_slice) = queue.remove_waiting(se) {
+            entity.max_slice = max_slice;
+        }
     }
 
     /// Kernel: `update_zero_vruntime()` of 79f3f9bedd14.

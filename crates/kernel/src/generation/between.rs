@@ -158,8 +158,13 @@ impl Generation {
 
     /// Whether both decide alike in everything, whatever they are called.
     pub fn same_rules(&self, other: &Generation) -> bool {
-        let renamed = Generation { name: other.name.clone(), applied: other.applied.clone(), ..self.clone() };
-        renamed == *other
+        let bare = |generation: &Generation| Generation {
+            name: String::new(),
+            applied: Vec::new(),
+            features: generation.features.that_decide(),
+            ..generation.clone()
+        };
+        bare(self) == bare(other)
     }
 
     fn recipe(&self) -> Recipe {

@@ -36,7 +36,7 @@ pub const BUILDS: &[DistributionBuild] = &[
         with: &[
             "preemptible", "ad841e569f5c", "ae2ad293d6be", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c", "1c0482707c42",
             "6b00a4014765", "3af7524b1419", "8aeaffef8c6e", "23d04d8c6b8e", "2feab2492deb", "d32960528702", "ff47a0acfcce", "33cf66d88306",
-            "82d6e01a0699", "f4c31b07b136", "17e3e88ed0b6", "98c88dc8a1ac", "group-runnable-wide",
+            "82d6e01a0699", "f4c31b07b136", "17e3e88ed0b6", "98c88dc8a1ac", "group-runnable-wide", "dd29c017aed6",
         ],
         without: &[],
     },
@@ -45,13 +45,13 @@ pub const BUILDS: &[DistributionBuild] = &[
         with: &[
             "preemptible", "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "b3d99f43c72b",
             "1319ea57529e", "82d6e01a0699", "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136", "76f2f783294d",
-            "17e3e88ed0b6", "98c88dc8a1ac", "ca125231dd29", "boost-with-task", "3da56dc063cd", "server-less-eager",
+            "17e3e88ed0b6", "98c88dc8a1ac", "ca125231dd29", "boost-with-task", "3da56dc063cd", "server-less-eager", "dd29c017aed6",
         ],
         without: &[],
     },
     DistributionBuild {
         name: "debian-7.2", about: "Debian unstable's kernel, 7.2.13", base: MainlineRelease(7, 2),
-        with: &["c6dcd97c8be7", "4f166adb5cb0", "f0d243a96f26"], without: &[],
+        with: &["9a8bc9bb4c3f", "51b0e68cfa0a", "c6dcd97c8be7", "4f166adb5cb0", "f0d243a96f26"], without: &[],
     },
     DistributionBuild {
         name: "ubuntu-5.14", about: "Ubuntu's kernel for new machines of 2021, 5.14.0", base: MainlineRelease(5, 14),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::date::Date;
-use super::feature::Feature;
+use super::feature::{Feature, FeatureSupport};
 use super::tunable::Tunable;
 use crate::balance::rules::BalanceEffect;
 use crate::core::rules::CoreEffect;
@@ -131,7 +131,12 @@ impl ChangeEffect {
 impl LoggedCommit {
     /// Whether any effect changes a decision of the model.
     pub fn is_modelled(&self) -> bool {
-        let alters = |effect: &ChangeEffect| !effect.is_left_out();
+        let alters = |effect: &ChangeEffect| match effect {
+            ChangeEffect::AddFeature(feature, _)
+            | ChangeEffect::SetFeature(feature, _)
+            | ChangeEffect::RemoveFeature(feature) => feature.support() != FeatureSupport::NoDecision,
+            _ => !effect.is_left_out(),
+        };
         self.groundwork().is_none() && self.effects.iter().any(alters)
     }
 

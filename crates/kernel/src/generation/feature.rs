@@ -33,6 +33,8 @@ pub enum FeatureSupport {
     Modelled,
     /// Known by name and default; asking for anything but the default is refused.
     NotModelled,
+    /// The same, and the default is all that there is to it: no decision of the model asks for it.
+    NoDecision,
 }
 
 features! {
@@ -100,6 +102,26 @@ features! {
     NiRate = "NI_RATE", Modelled;
     /// The pick and the preemption rules are EEVDF's (only while EEVDF was being introduced).
     Eevdf = "EEVDF", Modelled;
+    /// Runtime of deadline tasks ends by a timer of its own.
+    HrtickDl = "HRTICK_DL", NoDecision;
+    /// The tick tests a slice that a timer ends.
+    DoubleTick = "DOUBLE_TICK", NoDecision;
+    /// A CPU's capacity is less by the time that it does not run tasks.
+    NontaskCapacity = "NONTASK_CAPACITY", NoDecision;
+    /// A warning if a queue's clock is set twice under one lock.
+    WarnDoubleClock = "WARN_DOUBLE_CLOCK", NoDecision;
+    /// Overloaded CPUs are interrupted to push their real-time tasks, instead of locking their queues.
+    RtPushIpi = "RT_PUSH_IPI", NoDecision;
+    /// Balancing leaves tasks of little load.
+    LbMin = "LB_MIN", NoDecision;
+    /// Averages of a task that comes to a queue are aged for the time without one.
+    AttachAgeLoad = "ATTACH_AGE_LOAD", NoDecision;
+    /// A warning if a reschedule is pending for long.
+    LatencyWarn = "LATENCY_WARN", NoDecision;
+    /// The tick of a `NOHZ_FULL` CPU goes on for a task with a quota.
+    HzBw = "HZ_BW", NoDecision;
+    /// Sums of weighted vruntimes are watched for overflow, and weights shrink then.
+    ParanoidAvg = "PARANOID_AVG", NoDecision;
 }
 
 impl fmt::Display for Feature {
@@ -140,6 +162,13 @@ impl FeatureSet {
         self.present & (1 << feature as u64) != 0
     }
 
+    /// Those on which decisions hang.
+    pub(super) fn that_decide(mut self) -> FeatureSet {
+        let others = Feature::ALL.iter().filter(|feature| feature.support() == FeatureSupport::NoDecision);
+        others.for_each(|&feature| self.remove(feature));
+        self
+    }
+
     /// Whether `feature` is there and on (`sched_feat()`).
     pub const fn enabled(self, feature: Feature) -> bool {
         self.enabled & (1 << feature as u64) != 0
@@ -148,7 +177,10 @@ impl FeatureSet {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::Generation;
 
     #[test]
     fn features_are_present_and_on_or_off() {
@@ -166,6 +198,110 @@ mod tests {
         for (index, feature) in Feature::ALL.iter().enumerate() {
             assert_eq!(*feature as usize, index);
             assert!(Feature::ALL[..index].iter().all(|other| other.name() != feature.name()));
+        }
+    }
+
+    /// kernel/sched/features.h of releases whose sources were read: the model's name of the kernel, the release, the switches with
+    /// their defaults on x86 without `PREEMPT_RT`. 5.10, 6.12, 7.2 and 7.3 are Debian's sources, 6.1 and 6.5 booted kernels' own files,
+    /// the others public copies of stable releases.
+    #[rustfmt::skip]
+    const FEATURES_H: &[(&str, &str, &str)] = &[
+        (
+            "debian-5.10",
+            "5.10.223",
+            "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK \
+             NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE NO_SIS_AVG_CPU SIS_PROP NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI \
+             NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP ALT_PERIOD \
+             BASE_SLICE",
+        ),
+        (
+            "v5.15",
+            "5.15.24",
+            "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK \
+             NO_HRTICK_DL NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE SIS_PROP NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI \
+             NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP NO_LATENCY_WARN \
+             ALT_PERIOD BASE_SLICE",
+        ),
+        (
+            "debian-6.1",
+            "6.1.192",
+            "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK \
+             NO_HRTICK_DL NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE NO_SIS_PROP SIS_UTIL NO_WARN_DOUBLE_CLOCK NO_RT_PUSH_IPI \
+             NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP NO_LATENCY_WARN \
+             NI_RANDOM ALT_PERIOD BASE_SLICE",
+        ),
+        (
+            "v6.5",
+            "6.5.0",
+            "GENTLE_FAIR_SLEEPERS START_DEBIT NO_NEXT_BUDDY LAST_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK \
+             NO_HRTICK_DL NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE NO_SIS_PROP SIS_UTIL NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI \
+             NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP NO_LATENCY_WARN \
+             ALT_PERIOD BASE_SLICE",
+        ),
+        (
+            "v6.6.9",
+            "6.6.9",
+            "PLACE_LAG PLACE_DEADLINE_INITIAL RUN_TO_PARITY NO_NEXT_BUDDY CACHE_HOT_BUDDY WAKEUP_PREEMPTION NO_HRTICK \
+             NO_HRTICK_DL NO_DOUBLE_TICK NONTASK_CAPACITY TTWU_QUEUE NO_SIS_PROP SIS_UTIL NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI \
+             NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST UTIL_EST_FASTUP NO_LATENCY_WARN \
+             HZ_BW",
+        ),
+        (
+            "debian-6.12",
+            "6.12.117",
+            "PLACE_LAG PLACE_DEADLINE_INITIAL PLACE_REL_DEADLINE RUN_TO_PARITY PREEMPT_SHORT NO_NEXT_BUDDY PICK_BUDDY \
+             CACHE_HOT_BUDDY DELAY_DEQUEUE DELAY_ZERO WAKEUP_PREEMPTION NO_HRTICK NO_HRTICK_DL NO_DOUBLE_TICK \
+             NONTASK_CAPACITY TTWU_QUEUE SIS_UTIL NO_WARN_DOUBLE_CLOCK NO_RT_PUSH_IPI NO_RT_RUNTIME_SHARE NO_LB_MIN \
+             ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT WA_BIAS UTIL_EST NO_LATENCY_WARN NI_RANDOM",
+        ),
+        (
+            "v6.18",
+            "6.18.2",
+            "PLACE_LAG PLACE_DEADLINE_INITIAL PLACE_REL_DEADLINE RUN_TO_PARITY PREEMPT_SHORT NO_NEXT_BUDDY PICK_BUDDY \
+             CACHE_HOT_BUDDY DELAY_DEQUEUE DELAY_ZERO WAKEUP_PREEMPTION NO_HRTICK NO_HRTICK_DL NONTASK_CAPACITY TTWU_QUEUE \
+             SIS_UTIL NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE WA_WEIGHT \
+             WA_BIAS UTIL_EST NO_LATENCY_WARN",
+        ),
+        (
+            // 7.1.5 has RT_PUSH_IPI off, by a back-port of dd29c017aed6.
+            "v7.1",
+            "7.1.5",
+            "PLACE_LAG PLACE_DEADLINE_INITIAL PLACE_REL_DEADLINE RUN_TO_PARITY PREEMPT_SHORT NO_NEXT_BUDDY PICK_BUDDY \
+             CACHE_HOT_BUDDY DELAY_DEQUEUE DELAY_ZERO NO_PARANOID_AVG WAKEUP_PREEMPTION HRTICK HRTICK_DL NONTASK_CAPACITY \
+             TTWU_QUEUE SIS_UTIL NO_WARN_DOUBLE_CLOCK RT_PUSH_IPI NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE \
+             WA_WEIGHT WA_BIAS UTIL_EST NO_LATENCY_WARN NI_RANDOM NI_RATE",
+        ),
+        (
+            "debian-7.2",
+            "7.2.13",
+            "PLACE_LAG PLACE_DEADLINE_INITIAL PLACE_REL_DEADLINE RUN_TO_PARITY PREEMPT_SHORT NO_NEXT_BUDDY PICK_BUDDY \
+             CACHE_HOT_BUDDY DELAY_DEQUEUE DELAY_ZERO NO_PARANOID_AVG WAKEUP_PREEMPTION HRTICK HRTICK_DL NONTASK_CAPACITY \
+             TTWU_QUEUE SIS_UTIL NO_WARN_DOUBLE_CLOCK NO_RT_PUSH_IPI NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE \
+             WA_WEIGHT WA_BIAS UTIL_EST NO_LATENCY_WARN NI_RANDOM NI_RATE",
+        ),
+        (
+            "v7.3",
+            "7.3.4",
+            "PLACE_LAG PLACE_DEADLINE_INITIAL PLACE_REL_DEADLINE RUN_TO_PARITY PREEMPT_SHORT NO_NEXT_BUDDY PICK_BUDDY \
+             CACHE_HOT_BUDDY DELAY_DEQUEUE DELAY_ZERO NO_PARANOID_AVG WAKEUP_PREEMPTION HRTICK HRTICK_DL NONTASK_CAPACITY \
+             TTWU_QUEUE SIS_UTIL NO_WARN_DOUBLE_CLOCK NO_RT_PUSH_IPI NO_RT_RUNTIME_SHARE NO_LB_MIN ATTACH_AGE_LOAD WA_IDLE \
+             WA_WEIGHT WA_BIAS UTIL_EST NO_LATENCY_WARN NI_RANDOM NI_RATE",
+        ),
+    ];
+
+    #[test]
+    fn a_kernels_features_are_those_of_its_features_h() {
+        for (kernel, release, switches) in FEATURES_H {
+            let features = kernel.parse::<Generation>().expect(kernel).features;
+            let here = Feature::ALL.iter().filter(|&&feature| features.has(feature));
+            let named = |&feature: &Feature| match features.enabled(feature) {
+                true => feature.name().to_string(),
+                false => format!("NO_{feature}"),
+            };
+            let here = here.map(named).collect::<BTreeSet<_>>();
+            let there = switches.split_whitespace().map(str::to_string).collect::<BTreeSet<_>>();
+            let differ = here.symmetric_difference(&there).collect::<Vec<_>>();
+            assert!(differ.is_empty(), "{kernel} and {release} differ in {differ:?}");
         }
     }
 }

@@ -63,8 +63,18 @@ pub(super) fn base_features() -> FeatureSet {
         Feature::UtilEst,
         Feature::LbBias,
         Feature::RtRuntimeShare,
+        Feature::NontaskCapacity,
+        Feature::RtPushIpi,
+        Feature::AttachAgeLoad,
     ];
-    const OFF: &[Feature] = &[Feature::NextBuddy, Feature::Hrtick, Feature::SisAvgCpu];
+    const OFF: &[Feature] = &[
+        Feature::NextBuddy,
+        Feature::Hrtick,
+        Feature::SisAvgCpu,
+        Feature::DoubleTick,
+        Feature::WarnDoubleClock,
+        Feature::LbMin,
+    ];
     let features = ON.iter().fold(FeatureSet::default(), |features, &feature| features.with(feature, true));
     OFF.iter().fold(features, |features, &feature| features.with(feature, false))
 }

@@ -302,7 +302,7 @@ fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Resul
             format!("'fairlab kernels show {name}' lists those it has"),
         );
     }
-    if feature.support() == FeatureSupport::NotModelled && generation.features.enabled(feature) != enabled {
+    if feature.support() != FeatureSupport::Modelled && generation.features.enabled(feature) != enabled {
         return refuse(format!("feature {feature} is known but not modelled"), "leave it at its default");
     }
     if feature == Feature::Hrtick && enabled && generation.core.hrtick == Hrtick::NotFollowed {

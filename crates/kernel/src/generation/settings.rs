@@ -22,7 +22,13 @@ impl KernelSettings {
     /// as a sysctl; others, and what the model does not know, are left out.
     pub fn read_file(&mut self, name: &str, text: &str) {
         match name {
-            "features" => self.features.extend(text.split_whitespace().filter_map(find_feature)),
+            "features" => {
+                let known = text.split_whitespace().filter_map(find_feature);
+                // What no decision asks for is no setting.
+                let decides =
+                    |(feature, _): &(Feature, bool)| feature.support() != FeatureSupport::NoDecision;
+                self.features.extend(known.filter(decides));
+            }
             // `full (lazy)`: the one in force stands in brackets. None and voluntary differ from full in the kernel's own code.
             "preempt" if text.contains("lazy") => self.lazy = Some(text.contains("(lazy)")),
             "tunable_scaling" => {

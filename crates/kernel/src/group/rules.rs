@@ -72,7 +72,7 @@ rules! {
         /// What the queues of a group share.
         shared_shares: SharedShares = Group, "what a group's queues share" {
             Group = "the group's shares",
-            Concurrent = "the group's shares times its runnable tasks, or CPUs if those are fewer",
+            Concurrent = "the group's shares times its runnable tasks, or the CPUs of its cpuset if those are fewer",
         }
     }
 }

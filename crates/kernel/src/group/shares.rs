@@ -37,14 +37,16 @@ impl Shared {
 
     /// How many times its shares a group's queues share.
     ///
-    /// Kernel: `calc_concur_shares()`, kernel/sched/fair.c (5c0b58bd1c9f, by default from fb1050ac8e40).
-    /// Departs: groups are bound to no CPUs; `cgroup_mode` is what it is by default.
+    /// Kernel: `calc_concur_shares()`, `tg_tasks()`, `tg_cpus()`, kernel/sched/fair.c (5c0b58bd1c9f, by default from fb1050ac8e40);
+    /// `cpuset_num_cpus()`, kernel/cgroup/cpuset.c. Tasks that are bound to fewer CPUs than their group by their own masks count for
+    /// all of the group's.
+    /// Departs: `cgroup_mode` is what it is by default.
     pub(crate) fn concurrency(&self, group: &TaskGroup) -> i64 {
         match self.generation.groups.shared_shares {
             SharedShares::Group => 1,
             SharedShares::Concurrent => {
-                let cpus = self.topology.online().weight() as i64;
-                (group.runnable_avg >> 10).max(1).min(cpus)
+                let (tasks, cpus) = (group.runnable_avg >> 10, group.nr_cpus as i64);
+                tasks.max(1).min(cpus.max(1))
             }
         }
     }

@@ -24,6 +24,8 @@ pub(crate) struct TaskGroup {
     pub cfs_rqs: Vec<CfsRqId>,
     /// Its entity on each CPU; none for the root.
     pub entities: Vec<SeId>,
+    /// On how many CPUs its tasks may run (`cpuset_num_cpus()`).
+    pub nr_cpus: usize,
     /// Groups right below it, the oldest first.
     pub children: Vec<GroupId>,
     /// What `cpu.max` allows it.
@@ -41,6 +43,7 @@ impl TaskGroup {
             runnable_avg: 0,
             cfs_rqs: (0..nr_cpus as u32).map(CfsRqId).collect(),
             entities: Vec::new(),
+            nr_cpus,
             children: Vec::new(),
             pool: CfsBandwidth::new(),
         }

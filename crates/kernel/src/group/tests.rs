@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, TaskState};
 
+use crate::core::WakeFlags;
 use crate::cpumask::CpuMask;
 use crate::decision::PreemptReason;
 use crate::group::GroupId;
@@ -215,5 +216,64 @@ fn a_waiting_task_changes_groups_in_two_steps() {
             (entity.on_rq, entity.cfs_rq, entity.vruntime, entity.deadline, entity.vlag)
         });
         assert_eq!(one_step, two_steps, "{kernel}");
+    }
+}
+
+/// A pick on one queue charges the running task alone, and not its group (85570f10a4c6): that is charged when it is put back.
+#[test]
+fn a_group_is_charged_before_the_pick_where_groups_are_picked() {
+    for (kernel, charged) in [("v7.2", true), ("v7.3", false)] {
+        let (mut bed, [group, _]) = bed(kernel);
+        let task = bed.spawn_in(group, 0);
+        bed.pass(MS / 2);
+        bed.schedule(0);
+        let entity = bed.scheduler.shared.groups[group.0 as usize].entities[0];
+        let [own, of_group] = [bed.entity(task), bed.scheduler.se(entity)].map(|one| one.sum_exec_runtime);
+        assert_eq!((own, of_group == own), (MS / 2, charged), "{kernel}: {of_group}");
+        bed.pass(MS / 2);
+        bed.sleep(0);
+        assert_eq!(bed.scheduler.se(entity).sum_exec_runtime, MS, "{kernel}");
+    }
+}
+
+/// From 85570f10a4c6 on a weight that stays leaves the averages alone; before, they are computed anew.
+#[test]
+fn averages_are_left_alone_where_the_weight_stays() {
+    for (kernel, rounds) in [("v7.2", true), ("v7.3", false)] {
+        let mut bed = SchedulerTestbed::new(kernel, 1, 1);
+        let task = bed.spawn(0, 0);
+        bed.run(0, 5);
+        bed.sleep(0);
+        let se = bed.scheduler.shared.tasks[task.index()].se;
+        bed.scheduler.shared.se_mut(se).avg.load_avg += 1;
+        let (before, load) = (bed.entity(task).avg.load_avg, bed.entity(task).load);
+        bed.scheduler.entity_rq_lock(se).reweight_entity(se, load);
+        assert_eq!(bed.entity(task).avg.load_avg != before, rounds, "{kernel}");
+    }
+}
+
+/// A sleeper that wakes where it stayed is aged with its CPU's root queue from 85570f10a4c6 on, and its group's queue is not.
+#[test]
+fn a_delayed_sleeper_wakes_by_the_clock_of_its_cpu() {
+    for (kernel, of_group) in [("v7.2", true), ("v7.3", false)] {
+        let (mut bed, [group, _]) = bed(kernel);
+        let (first, _) = (bed.spawn_in(group, 0), bed.spawn_in(group, 0));
+        bed.run(0, 30);
+        while bed.scheduler.curr(Cpu(0)) != first {
+            bed.run(0, 1);
+        }
+        bed.pass(2 * MS);
+        bed.leave(0);
+        assert!(bed.entity(first).sched_delayed, "{kernel}: it has run ahead");
+        let queue = bed.entity(first).cfs_rq;
+        let root = bed.scheduler.rqs[0].cfs;
+        bed.pass(MS / 2);
+        let time = |bed: &SchedulerTestbed, queue| bed.scheduler.cfs(queue).tracked.avg.last_update_time;
+        let before = [queue, root].map(|queue| time(&bed, queue));
+        bed.at(0);
+        bed.scheduler.ttwu_begin(first, WakeFlags::default());
+        let moved =
+            [queue, root].map(|queue| time(&bed, queue)).map(|now| before.iter().all(|&then| now > then));
+        assert_eq!(moved, [of_group, !of_group], "{kernel}");
     }
 }

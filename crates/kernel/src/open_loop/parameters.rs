@@ -36,6 +36,7 @@ impl Scheduler {
             let entity = &mut self.shared.entities[self.shared.tasks[task.index()].se.0 as usize];
             (entity.slice, entity.custom_slice) = (slice, slice != base_slice);
             self.shared.own_requests |= slice != base_slice;
+            self.shared.request_changes(self.shared.tasks[task.index()].se);
         }
     }
 

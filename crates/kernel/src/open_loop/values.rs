@@ -71,7 +71,7 @@ impl Scheduler {
         let competes = self.se(se).task.is_some() || !self.shared.competes_on_one_queue();
         let waits = competes && self.se(se).on_rq && self.cfs(cfs_rq).curr != Some(se);
         if waits {
-            self.cfs_mut(cfs_rq).remove_waiting(se);
+            self.shared.lift_off_timeline(cfs_rq, se);
         }
         change(self.se_mut(se));
         if waits {

@@ -32,6 +32,13 @@ impl CpusetState {
     }
 }
 
+/// The scheduler is told where tasks of these groups may run.
+pub(super) fn tell_groups_cpus<C: SchedulerCore>(core: &mut C, groups: &[GroupId], effective: &[CpuMask]) {
+    for (&group, cpus) in groups.iter().zip(effective) {
+        core.set_group_cpus(group, cpus);
+    }
+}
+
 impl<C: SchedulerCore> Engine<C> {
     /// The thread at place `index`, which runs on `cpu`, does something to others.
     pub(super) fn administer(&mut self, cpu: Cpu, index: usize, order: Administration) {
@@ -123,6 +130,7 @@ impl<C: SchedulerCore> Engine<C> {
                 let all = || vec![*self.machine.topology.online(); program.specs.len()];
                 if let Some(cpusets) = &mut program.cpusets {
                     cpusets.effective = effective.unwrap_or_else(all);
+                    tell_groups_cpus(&mut self.core, &program.groups, &cpusets.effective);
                 }
             }
         }

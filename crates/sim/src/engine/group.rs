@@ -4,9 +4,10 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{GroupId, TaskId};
 
 use super::Engine;
+use super::administration::tell_groups_cpus;
 use crate::scheduler_core::SchedulerCore;
 use crate::workload::Workload;
-use crate::workload::cgroup::GroupSpec;
+use crate::workload::cgroup::{GroupSpec, effective_cpus};
 
 impl<C: SchedulerCore> Engine<C> {
     /// Why `workload` cannot run here, if it cannot, and what to do about it: the machine lacks a CPU that it names, or the
@@ -41,6 +42,7 @@ impl<C: SchedulerCore> Engine<C> {
         let mut groups: Vec<GroupId> = Vec::new();
         let specs = workload.groups();
         let paths = paths(&specs);
+        let effective = effective_cpus(&specs, self.machine.topology.online());
         let limited = specs.iter().any(|spec| spec.max.quota().is_some());
         for spec in specs {
             let parent = spec.parent.and_then(|parent| groups.get(parent).copied());
@@ -50,6 +52,9 @@ impl<C: SchedulerCore> Engine<C> {
             let offset = self.machine.chance.phase(self.seed, &stream, spec.max.period());
             self.core.set_group_bandwidth(group, spec.max, offset);
             groups.push(group);
+        }
+        if let Some(effective) = effective {
+            tell_groups_cpus(&mut self.core, &groups, &effective);
         }
         for (group, path) in groups.iter().zip(&paths) {
             self.core.report_group(*group, path);

@@ -33,5 +33,6 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("e0ee463c93c4", git("2021-02-17"), "hrtick-by-class", "sched/features: Distinguish between NORMAL and DEADLINE hrtick", &[
         Groundwork("no slice ends by a timer by default before 9213aa4784cf"),
+        AddFeature(Feature::HrtickDl, false),
     ]),
 ];

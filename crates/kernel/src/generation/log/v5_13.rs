@@ -66,6 +66,10 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         AddFeature(Feature::AltPeriod, true),
         AddFeature(Feature::BaseSlice, true),
     ]),
+    commit("c006fac556e4", memory("2021-04"), "latency-warning", "sched: Warn on long periods of pending need_resched", &[
+        Groundwork("a warning"),
+        AddFeature(Feature::LatencyWarn, false),
+    ]),
     commit("0258bdfaff5b", memory("2021-05-06"), "attached-is-aged", "sched/fair: Fix unfairness caused by missing load decay", &[
         Bandwidth(AttachListing::QueuedOrAttached.effect()),
     ]),

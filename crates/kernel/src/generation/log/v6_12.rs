@@ -11,6 +11,10 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("c40dd90ac045", git("2024-07-29"), "place-when-queued", "sched/fair: Initialize the vruntime of a new task when it is first enqueued", &[
         Fair(ForkPlacement::WhereQueued.effect()),
     ]),
+    commit("a58501fb8320", memory("2024-07-29"), "bandwidth-tick-always", "sched: remove HZ_BW feature hedge", &[
+        Groundwork("of NOHZ_FULL, and as it was by default"),
+        RemoveFeature(Feature::HzBw),
+    ]),
     commit("faa42d29419d", git("2024-07-29"), "idle-hierarchy", "sched/fair: Make SCHED_IDLE entity be preempted in strict hierarchy", &[
         Group(IdlePreemption::Competitors.effect()),
     ]),
@@ -19,7 +23,6 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("5f6bd380c7bd", git("2024-07-29"), "no-rt-limit", "sched/rt: Remove default bandwidth control", &[
         Rt(RtLimit::None.effect()),
-        RemoveFeature(Feature::RtRuntimeShare),
     ]),
     commit("3dcac251b066", memory("2024-08"), "idle-reentry", "sched/core: Introduce SM_IDLE and an idle re-entry fast-path in __schedule()", &[
         Balance(IdleReentry::StaysIdle.effect()),

@@ -5,6 +5,10 @@ use super::row::*;
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[LoggedCommit] = &[
+    commit("e31488c9df27", memory("2024-10-07"), "no-double-tick", "sched/fair: remove the DOUBLE_TICK feature", &[
+        Groundwork("nothing asked for it any more"),
+        RemoveFeature(Feature::DoubleTick),
+    ]),
     commit("4423af84b297", git("2024-10-07"), "no-lag-no-product", "sched/fair: optimize the PLACE_LAG when se->vlag is zero", &[
         Groundwork("no lag is not inflated, for the same place"),
     ]),

@@ -86,6 +86,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("88c56cfeaec4", memory("2023-08"), "nohz-full-bandwidth", "sched/fair: Block nohz tick_stop when cfs bandwidth in use", &[
         OutOfSight("NOHZ_FULL"),
+        AddFeature(Feature::HzBw, true),
     ]),
     commit("c98c18270be1", git("2023-08-02"), "hierarchical-quota", "sched, cgroup: Restore meaning to hierarchical_quota", &[
         OutOfSight("checks of quotas against those of ancestors"),

@@ -22,6 +22,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("7736ae5572eb", git("2023-12-23"), "util-est-rise", "sched/fair: Remove SCHED_FEAT(UTIL_EST_FASTUP, true)", &[
         Pelt(UtilEstRise::AtOnce.effect()),
+        RemoveFeature(Feature::UtilEstFastup),
     ]),
     commit("11137d384996", git("2023-12-23"), "util-est-ewma", "sched/fair: Simplify util_est", &[Pelt(UtilEstForm::EwmaOnly.effect())]),
     commit("3af7524b1419", git("2023-12-23"), "util-doubling", "sched/fair: Use all little CPUs for CPU-bound workloads", &[

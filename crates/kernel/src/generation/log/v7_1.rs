@@ -11,6 +11,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("4823725d9d1d", git("2026-02-23"), "whole-average-weight", "sched/fair: Increase weight bits for avg_vruntime", &[
         Fair(AverageWeight::Whole.effect()),
+        AddFeature(Feature::ParanoidAvg, false),
     ]),
     commit("101f3498b4bd", git("2026-02-23"), "no-place-anew", "sched/fair: Revert 6d71a9c61604", &[Fair(Reweight::ScaleAllAroundAverage.effect())]),
     commit("db4551e2ba34", git("2026-02-23"), "whole-weight", "sched/fair: Use full weight to __calc_delta()", &[Fair(Arithmetic::WholeWeight.effect())]),
@@ -30,6 +31,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("9213aa4784cf", git("2026-02-27"), "hrtick", "sched: Default enable HRTICK when deferred rearming is enabled", &[
         Core(Hrtick::UntilDeadline.effect()),
         SetFeature(Feature::Hrtick, true),
+        SetFeature(Feature::HrtickDl, true),
     ]),
     commit("8e8e23dea43e", memory("2026-03"), "partition-weight", "sched/topology: Compute sd_weight considering cpuset partitions", &[
         OutOfSight("domains of partitions of cpusets"),

@@ -32,6 +32,10 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("28ad5427682b", memory("2026-06"), "unthrottle-charges", "sched/fair: Call update_curr() before unthrottling the hierarchy", &[
         NotModelled("told in the row of f666241e6bd5, of the series"),
     ]),
+    commit("dd29c017aed6", memory("2026-05-19"), "rt-push-locks", "sched/rt: Have RT_PUSH_IPI be default off for non PREEMPT_RT", &[
+        Groundwork("here no CPU waits for the lock of another's runqueue: the same task comes either way"),
+        SetFeature(Feature::RtPushIpi, false),
+    ]),
     commit("29922fdfc2a4", git("2026-06-09"), "boost-with-task", "sched/fair: Fix cpu_util runnable_avg arithmetic", &[
         Pelt(RunnableBoost::WithTask.effect()),
     ]),
