@@ -28,7 +28,8 @@ fn check(story: &str, expected: &str) -> Explanation {
 fn slices_end_by_a_timer_of_their_own_where_one_is_seen() {
     let explanation = explain(
         ExplainOptions { worst: 2, ..ExplainOptions::default() },
-        "a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
+        "b-66 0 d..2. 50 switch b:66 S ==> swapper/0:0
+         a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
          a-65 0 d..3. 200 waking w:70 on 0
          a-65 0 d..3. 201 wakeup w:70 on 0
          a-65 0 d.h1. 2000 runtime a:65 1900000

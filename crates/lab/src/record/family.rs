@@ -156,10 +156,10 @@ impl LiveProcess {
     fn of(number: u32) -> Option<LiveProcess> {
         let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name, in brackets, may hold anything. What follows: state, parent, process group.
+        // The name, in brackets, may hold anything. What follows: state, parent, process group: -1 of one that is going.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
         let state = fields.next()?;
-        let group = fields.nth(1)?.parse().ok().and_then(Pid::from_raw)?;
+        let group = fields.nth(1)?.parse().ok().and_then(|group: i32| Pid::from_raw(group.max(0)))?;
         let pid = i32::try_from(number).ok().and_then(Pid::from_raw)?;
         (!matches!(state, "Z" | "X")).then_some(LiveProcess { pid, group })
     }

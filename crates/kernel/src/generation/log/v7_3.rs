@@ -76,11 +76,11 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("f2c2ba7219e5", git("<=2026-08-18"), "asym-sibling-again", "sched/topology: Restore SD_PREFER_SIBLING in domains with asymmetric capacity", &[
         Domain(AsymSpreading::LikeOthers.effect()),
     ]),
-    commit("9a8bc9bb4c3f", git("<=2026-09-23"), "max-slice-of-leaf", "sched/eevdf: Fix augmented max_slice", &[
-        Fair(TreeLeaf::Own.effect()),
-    ]),
     commit("51b0e68cfa0a", git("<=2026-09-23"), "tree-copies-slices", "sched/eevdf: Fix rb augmented with multi fields", &[
         Fair(TreeCopy::All.effect()),
+    ]),
+    commit("9a8bc9bb4c3f", git("<=2026-09-23"), "max-slice-of-leaf", "sched/eevdf: Fix augmented max_slice", &[
+        Fair(TreeLeaf::Own.effect()),
     ]),
     commit("c6dcd97c8be7", git("2026-09-02"), "idle-stamp-valid", "sched/core: Skip rq->avg_idle update without a valid idle stamp", &[
         Select(IdleEnds::AtSwitch.effect()),
