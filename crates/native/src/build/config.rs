@@ -86,7 +86,7 @@ fn trees_own(kinds: &str, own: &str) -> PreemptionChoice {
     // x86 has all that architectures may have.
     let may_be_chosen = |symbol: &str| {
         let lines = block(kinds, symbol);
-        !lines.is_empty() && !lines.iter().any(|line| *line == "depends on !ARCH_HAS_PREEMPT_LAZY")
+        !lines.is_empty() && !lines.contains(&"depends on !ARCH_HAS_PREEMPT_LAZY")
     };
     let named =
         models.iter().find(|(symbol, _)| is_set(own, &format!("CONFIG_{symbol}")) && may_be_chosen(symbol));
