@@ -43,10 +43,16 @@ impl ClocksApart {
 #[derive(Clone, Debug, Default)]
 pub struct ClockSkew {
     tasks: PidMap<SeenTask>,
-    pairs: BTreeMap<(u32, u32), Differences>,
+    pairs: CpuPairs,
+    has_waking: bool,
+}
+
+/// What wakeups tell of the clocks of each two CPUs.
+#[derive(Clone, Debug, Default)]
+struct CpuPairs {
+    of: BTreeMap<(u32, u32), Differences>,
     /// How often a wakeup was held against a sleep.
     held: u64,
-    has_waking: bool,
 }
 
 /// What was seen of a task of late.
@@ -258,9 +264,8 @@ impl Differences {
 
     /// The difference, where it is one: so many more wakeups fit it than fit none, or those around it, that it is no accident.
     /// With how many fit only so, and how many there were.
-    fn apart(&self) -> Option<(i64, u64, u64)> {
-        let shares = self.shares();
-        let difference = self.found(&shares);
+    fn apart(&self, shares: &[Share]) -> Option<(i64, u64, u64)> {
+        let difference = self.found(shares);
         let at = |bin: i64| shares[(bin + SIDE) as usize];
         let [from, to] = [difference.abs() / 4, difference.abs().saturating_mul(4)].map(bin_of);
         let mut around = Share::default();
@@ -278,18 +283,51 @@ impl Differences {
     }
 
     /// Whether wakeups of both ways tell that the clocks are one.
-    fn is_alike(&self) -> bool {
-        let shares = self.shares();
+    fn is_alike(&self, shares: &[Share]) -> bool {
         let none = shares[SIDE as usize];
         let best = shares.iter().map(|share| share.bound(-3.0)).fold(0.0, f64::max);
         none.value() >= 0.9 * best && none.fits >= LATE_MIN && self.there.min(self.back) > 0
     }
 }
 
+impl CpuPairs {
+    /// Counts what a wakeup says, if it was the one that ended a sleep.
+    fn hold(&mut self, waking: &Waking, sleep: &Sleep) {
+        if waking.cpu == sleep.cpu {
+            return;
+        }
+        self.held += 1;
+        let [before, end] = [sleep.before, sleep.to].map(|time| since(time, waking.time));
+        if before >= 1 << MOST || end <= -(1 << MOST) {
+            return;
+        }
+        let key = (waking.cpu.0.min(sleep.cpu.0), waking.cpu.0.max(sleep.cpu.0));
+        if self.of.len() >= PAIRS_MAX && !self.of.contains_key(&key) {
+            return;
+        }
+        let pair = self.of.entry(key).or_default();
+        if pair.there + pair.back >= HELD_OF_PAIR_MAX {
+            return;
+        }
+        // What is counted is how far the clock of the higher number is ahead.
+        let goes_there = waking.cpu < sleep.cpu;
+        let range = |low: i64, high: i64| {
+            if goes_there { bins(low, high) } else { bins(-high - 1, -low - 1) }
+        };
+        if let Some(asked) = range(before, end) {
+            add(&mut pair.asked, asked);
+        }
+        if let Some(fits) = waking.differences(sleep).and_then(|(low, high)| range(low, high)) {
+            add(&mut pair.fits, fits);
+        }
+        *(if goes_there { &mut pair.there } else { &mut pair.back }) += 1;
+    }
+}
+
 impl ClockSkew {
     /// Takes the next event.
     pub fn event(&mut self, event: &Event<'_>) {
-        if self.held >= HELD_MAX {
+        if self.pairs.held >= HELD_MAX {
             return;
         }
         match &event.kind {
@@ -314,86 +352,41 @@ impl ClockSkew {
         (RECENT_OF_ALL / self.tasks.len().max(1)).clamp(*RECENT.start(), *RECENT.end())
     }
 
-    fn task(&mut self, pid: Pid) -> Option<&mut SeenTask> {
-        let is_known = self.tasks.contains_key(&pid) || self.tasks.len() < TASKS_MAX;
-        (is_known && !pid.is_idle()).then(|| self.tasks.entry(pid).or_default())
-    }
-
     fn leaves(&mut self, pid: Pid, sleeps: bool, event: &Event<'_>) {
-        if let Some(task) = self.task(pid) {
+        if let Some(task) = seen(&mut self.tasks, pid) {
             task.asleep = sleeps.then_some((event.cpu, event.time));
         }
     }
 
     fn enters(&mut self, pid: Pid, event: &Event<'_>) {
         let most = self.recent_max();
-        let Some(task) = self.task(pid) else { return };
+        let ClockSkew { tasks, pairs, .. } = self;
+        let Some(task) = seen(tasks, pid) else { return };
         // Both ends are to be of one clock.
         let Some((cpu, from)) = task.asleep.take().filter(|&(cpu, _)| cpu == event.cpu) else { return };
         let before = task.sleeps.back().map_or(from, |last| last.to);
         let sleep = Sleep { cpu, before, from, to: event.time };
         remember(&mut task.sleeps, sleep, most);
         // The last wakeup waits for the next.
-        let wakings = std::mem::take(&mut task.wakings);
-        for place in 1..wakings.len() {
-            self.hold(&Waking::of(&wakings, place - 1), &sleep);
-        }
-        if let Some(task) = self.task(pid) {
-            task.wakings = wakings;
+        for place in 1..task.wakings.len() {
+            pairs.hold(&Waking::of(&task.wakings, place - 1), &sleep);
         }
     }
 
     fn wakes(&mut self, pid: Pid, event: &Event<'_>) {
         let most = self.recent_max();
-        let Some(task) = self.task(pid) else { return };
+        let ClockSkew { tasks, pairs, .. } = self;
+        let Some(task) = seen(tasks, pid) else { return };
         remember(&mut task.wakings, (event.cpu, event.time), most);
         let Some(place) = task.wakings.len().checked_sub(2) else { return };
         let waking = Waking::of(&task.wakings, place);
-        let sleeps = std::mem::take(&mut task.sleeps);
-        for sleep in &sleeps {
-            self.hold(&waking, sleep);
-        }
-        if let Some(task) = self.task(pid) {
-            task.sleeps = sleeps;
-        }
-    }
-
-    /// Counts what a wakeup says, if it was the one that ended a sleep.
-    fn hold(&mut self, waking: &Waking, sleep: &Sleep) {
-        if waking.cpu == sleep.cpu {
-            return;
-        }
-        self.held += 1;
-        let [before, end] = [sleep.before, sleep.to].map(|time| since(time, waking.time));
-        if before >= 1 << MOST || end <= -(1 << MOST) {
-            return;
-        }
-        let key = (waking.cpu.0.min(sleep.cpu.0), waking.cpu.0.max(sleep.cpu.0));
-        if self.pairs.len() >= PAIRS_MAX && !self.pairs.contains_key(&key) {
-            return;
-        }
-        let pair = self.pairs.entry(key).or_default();
-        if pair.there + pair.back >= HELD_OF_PAIR_MAX {
-            return;
-        }
-        // What is counted is how far the clock of the higher number is ahead.
-        let goes_there = waking.cpu < sleep.cpu;
-        let range = |low: i64, high: i64| {
-            if goes_there { bins(low, high) } else { bins(-high - 1, -low - 1) }
-        };
-        if let Some(asked) = range(before, end) {
-            add(&mut pair.asked, asked);
-        }
-        if let Some(fits) = waking.differences(sleep).and_then(|(low, high)| range(low, high)) {
-            add(&mut pair.fits, fits);
-        }
-        *(if goes_there { &mut pair.there } else { &mut pair.back }) += 1;
+        task.sleeps.iter().for_each(|sleep| pairs.hold(&waking, sleep));
     }
 
     /// The pairs of CPUs whose clocks stand apart, the one that most wakeups show first.
     pub fn apart(&self) -> Vec<ClocksApart> {
-        let told = self.pairs.iter().filter_map(|(&(low, high), pair)| {
-            let (difference, late, wakeups) = pair.apart()?;
+        let told = self.pairs.of.iter().filter_map(|(&(low, high), pair)| {
+            let (difference, late, wakeups) = pair.apart(&pair.shares())?;
             let cpus = if difference > 0 { [low, high] } else { [high, low] };
             let by = Ns(difference.unsigned_abs());
             Some(ClocksApart { cpus: cpus.map(Cpu), by, late, wakeups })
@@ -406,10 +399,11 @@ impl ClockSkew {
     /// What is to be added to the times of each CPU, ns, by its number; nothing where no clocks stand apart. Most CPUs stay.
     pub fn shifts(&self) -> Vec<i64> {
         let (mut right, mut wrong) = (Vec::new(), Vec::new());
-        for (&cpus, pair) in &self.pairs {
-            match pair.apart() {
+        for (&cpus, pair) in &self.pairs.of {
+            let shares = pair.shares();
+            match pair.apart(&shares) {
                 Some((difference, late, _)) => wrong.push((late, cpus, difference)),
-                None if pair.is_alike() => right.push((pair.there + pair.back, cpus, 0)),
+                None if pair.is_alike(&shares) => right.push((pair.there + pair.back, cpus, 0)),
                 None => {}
             }
         }
@@ -418,7 +412,7 @@ impl ClockSkew {
         }
         right.sort_unstable_by_key(|&(held, cpus, _)| (std::cmp::Reverse(held), cpus));
         wrong.sort_unstable_by_key(|&(late, cpus, _)| (std::cmp::Reverse(late), cpus));
-        let count = self.pairs.keys().map(|&(_, high)| high as usize + 1).max().unwrap_or(0);
+        let count = self.pairs.of.keys().map(|&(_, high)| high as usize + 1).max().unwrap_or(0);
         let mut clocks = KnownClocks { ahead: vec![0; count], group: (0..count).collect() };
         for (_, (low, high), difference) in right.into_iter().chain(wrong) {
             clocks.join(low as usize, high as usize, difference);
@@ -464,6 +458,12 @@ impl KnownClocks {
         }
         shifts
     }
+}
+
+/// What was seen of a task, unless there are too many.
+fn seen(tasks: &mut PidMap<SeenTask>, pid: Pid) -> Option<&mut SeenTask> {
+    let is_known = tasks.contains_key(&pid) || tasks.len() < TASKS_MAX;
+    (is_known && !pid.is_idle()).then(|| tasks.entry(pid).or_default())
 }
 
 /// Takes up an item, and lets go of those beyond `most`.

@@ -2,6 +2,7 @@
 //!
 //! Must not know: what the package is for.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use crate::LabError;
@@ -65,14 +66,10 @@ pub fn find<'s>(
 
 /// What is said of a package that no suite has.
 fn nowhere(package: &str, there: &[(&str, Vec<String>)], unread: &[&str]) -> LabError {
-    let mut kinds: Vec<String> = Vec::new();
-    let mut known: Vec<&String> = Vec::new();
-    for (suite, names) in there {
-        for name in names.iter().filter(|name| !known.contains(name)).collect::<Vec<_>>() {
-            known.push(name);
-            kinds.push(format!("{name} ({suite})"));
-        }
-    }
+    let mut known = BTreeSet::new();
+    let named = there.iter().flat_map(|(suite, names)| names.iter().map(move |name| (name, suite)));
+    let new = named.filter(|(name, _)| known.insert(*name));
+    let kinds: Vec<String> = new.map(|(name, suite)| format!("{name} ({suite})")).collect();
     let looked = there.iter().map(|(suite, _)| *suite).collect::<Vec<_>>().join(", ");
     let gone = if unread.is_empty() {
         String::new()

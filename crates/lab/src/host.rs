@@ -13,7 +13,7 @@ use fairlab_analysis::causes::WaitCauses;
 use fairlab_analysis::counts::RunCounts;
 use fairlab_event::{DigestSink, Pid};
 use fairlab_files::shell::line_of;
-use fairlab_live::rtapp::endless_loop;
+use fairlab_live::rtapp::check_loops;
 use fairlab_live::{LiveReport, switches_of_children};
 use fairlab_trace::{ReadOptions, WriterLosses, read_path};
 use fairlab_verify::schedstat::metrics::between;
@@ -259,19 +259,6 @@ fn limit_of(spec: &RunSpec) -> Duration {
 const RT_APP: &str = "rt-app";
 const WORKGEN: &str = "--workgen";
 
-/// Refuses a file of rt-app that the program here never ends.
-fn check_loops(program: &Path, workload: &[String]) -> Result<(), LabError> {
-    let endless = |path| endless_loop(program, Path::new(path)).map(|task| (path, task));
-    let Some((path, task)) = workload.last().and_then(endless) else { return Ok(()) };
-    let program = program.display();
-    Err(LabError::new(
-        format!(
-            "{program}, rt-app 1.0, never ends the 'loop' of a task without 'phases', as '{task}' in {path} is"
-        ),
-        "put the task's events into 'phases', or give 'global' a 'duration'",
-    ))
-}
-
 /// The command that carries a workload out.
 struct Invocation {
     words: Vec<String>,
@@ -285,8 +272,8 @@ impl Invocation {
         // The real program wins where it is installed: the file is its language.
         let program =
             in_path(name).filter(|_| name == RT_APP && !spec.workload.iter().any(|word| word == WORKGEN));
-        if let Some(program) = &program {
-            check_loops(program, &spec.workload)?;
+        if let Some((program, file)) = program.as_ref().zip(spec.workload.last()) {
+            check_loops(program, Path::new(file))?;
         }
         if program.is_some() || workloads::find(name).is_err() {
             return Ok(Invocation { words: spec.workload.clone(), reports: false });

@@ -6,11 +6,27 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use fairlab_files::LabError;
 use fairlab_sim::workload::rtapp::RtApp;
 
-/// The task of a file whose `loop` without phases `program` never ends: rt-app 1.0 runs it for ever. Later programs end it, and tell
-/// their version. None of a file that the program will refuse.
-pub fn endless_loop(program: &Path, file: &Path) -> Option<String> {
+/// Refuses a file that `program` never ends: rt-app 1.0 runs the `loop` of a task without phases for ever. Later programs end it, and
+/// tell their version. What the program will refuse is left to it.
+///
+/// # Errors
+/// It is such a file and such a program.
+pub fn check_loops(program: &Path, file: &Path) -> Result<(), LabError> {
+    let Some(task) = endless_loop(program, file) else { return Ok(()) };
+    let (program, file) = (program.display(), file.display());
+    Err(LabError::new(
+        format!(
+            "{program}, rt-app 1.0, never ends the 'loop' of a task without 'phases', as '{task}' in {file} is"
+        ),
+        "put the task's events into 'phases', or give 'global' a 'duration'",
+    ))
+}
+
+/// The task of such a file, if `program` is such a one.
+fn endless_loop(program: &Path, file: &Path) -> Option<String> {
     let app = RtApp::parse(&fs::read_to_string(file).ok()?).ok()?;
     let task = app.looped_without_phases().first()?.to_string();
     let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;

@@ -40,16 +40,12 @@ ktime_t ktime_get_update_offsets_now(unsigned int *sequence, ktime_t *real, ktim
 /* Whoever comes first in a period of the tick updates them; so does the kernel, at ticks and when an idle CPU awakes. */
 static void update_jiffies(void)
 {
-	u64 now = INITIAL_JIFFIES + fl_clock.now / TICK_NSEC, before = jiffies_64;
+	u64 now = INITIAL_JIFFIES + fl_clock.now / TICK_NSEC;
 
-	if (likely(now == before))
+	if (likely(now == jiffies_64))
 		return;
 	jiffies_64 = now;
-#if HAVE_GLOBAL_LOAD_TICKS
-	calc_global_load(now - before);
-#else
 	calc_global_load();
-#endif
 }
 
 static DEFINE_PER_CPU(struct clock_event_device, clock_device);
@@ -133,9 +129,7 @@ fl_entry void fl_idle_state(fl_u64 exit_latency)
 
 		state = this_cpu_ptr(&shown);
 		state->exit_latency = div_u64(exit_latency, 1000);
-#if HAVE_EXIT_LATENCY_NS
 		state->exit_latency_ns = exit_latency;
-#endif
 	}
 	idle_set_state(this_rq(), state);
 }

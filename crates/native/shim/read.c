@@ -42,15 +42,9 @@
 #define VPROT_ENTITY(F)
 #endif
 
-#if HAVE_RUNNABLE_AVG
-#define RUNNABLE(F, avg) F(runnable_sum, (avg).runnable_sum) F(runnable_avg, (avg).runnable_avg)
-#else
-#define RUNNABLE(F, avg) F(runnable_load_sum, (avg).runnable_load_sum) F(runnable_load_avg, (avg).runnable_load_avg)
-#endif
-
 #define AVERAGES(F, avg) \
-	F(load_sum, (avg).load_sum) F(util_sum, (avg).util_sum) F(period_contrib, (avg).period_contrib) \
-	F(load_avg, (avg).load_avg) F(util_avg, (avg).util_avg) F(last_update_time, (avg).last_update_time) RUNNABLE(F, avg) \
+	F(load_sum, (avg).load_sum) F(runnable_sum, (avg).runnable_sum) F(util_sum, (avg).util_sum) F(period_contrib, (avg).period_contrib) \
+	F(load_avg, (avg).load_avg) F(runnable_avg, (avg).runnable_avg) F(util_avg, (avg).util_avg) F(last_update_time, (avg).last_update_time) \
 	F(util_est, ESTIMATE(avg)) F(util_est_ewma, ESTIMATE_EWMA(avg))
 
 #define ENTITY_FIELDS(F) \
@@ -117,17 +111,12 @@
 #else
 #define CHANCE_CPU(F)
 #endif
-#if HAVE_TTWU_PENDING
-#define PENDING_CPU(F) F(ttwu_pending, rq->ttwu_pending)
-#else
-#define PENDING_CPU(F)
-#endif
 #define CPU_FIELDS(F) \
 	F(jiffies, jiffies) F(clock, rq->clock) F(clock_task, rq->clock_task) F(clock_pelt, rq->clock_pelt) F(nr_running, rq->nr_running) F(nr_iowait, atomic_read(&rq->nr_iowait)) \
 	F(h_nr_fair, H_NR(&rq->cfs)) F(curr, id_of(rq->curr)) F(idle_cpu, idle_cpu(cpu_of(rq))) \
 	F(idle_stamp, rq->idle_stamp) F(avg_idle, rq->avg_idle) F(max_idle_balance_cost, rq->max_idle_balance_cost) \
 	F(next_balance, rq->next_balance) F(cpu_capacity, rq->cpu_capacity) F(cpu_capacity_orig, arch_scale_cpu_capacity(cpu_of(rq))) \
-	F(misfit_task_load, rq->misfit_task_load) F(active_balance, rq->active_balance) F(push_cpu, rq->push_cpu) PENDING_CPU(F) \
+	F(misfit_task_load, rq->misfit_task_load) F(active_balance, rq->active_balance) F(push_cpu, rq->push_cpu) F(ttwu_pending, rq->ttwu_pending) \
 	F(nohz_tick_stopped, rq->nohz_tick_stopped) F(last_blocked_load_update_tick, rq->last_blocked_load_update_tick) \
 	F(has_blocked_load, rq->has_blocked_load) F(avg_rt, rq->avg_rt.util_avg) F(avg_dl, rq->avg_dl.util_avg) IDLE_CPU_FIELDS(F) CHANCE_CPU(F) CACHE_CPU(F)
 
@@ -209,16 +198,10 @@ static const char *const field_names[] = {
 	[FL_DOMAIN] = DOMAIN_FIELDS(NAME),
 	[FL_GROUP] = GROUP_FIELDS(NAME),
 	/* Of a domain's flags, in the order of their bits. */
-	[FL_FLAG] =
-#if HAVE_SD_FLAGS
 #define SD_FLAG(name, meta) #name " "
+	[FL_FLAG] =
 #include <linux/sched/sd_flags.h>
 #undef SD_FLAG
-#else
-	"SD_LOAD_BALANCE SD_BALANCE_NEWIDLE SD_BALANCE_EXEC SD_BALANCE_FORK SD_BALANCE_WAKE SD_WAKE_AFFINE "
-	"SD_ASYM_CPUCAPACITY SD_SHARE_CPUCAPACITY SD_SHARE_POWERDOMAIN SD_SHARE_PKG_RESOURCES SD_SERIALIZE "
-	"SD_ASYM_PACKING SD_PREFER_SIBLING SD_OVERLAP SD_NUMA "
-#endif
 };
 
 const char *fl_fields(int object)

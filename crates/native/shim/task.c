@@ -92,22 +92,18 @@ static int apply(struct task_struct *p, const struct fl_task_spec *spec)
 	return is_rt ? MAX_RT_PRIO - 1 - p->rt_priority : p->static_prio;
 }
 
-/* From sched_fork() to sched_post_fork(), where there is one. What later trees take as a second argument, earlier ones do not look at. */
+/* From sched_fork() to sched_post_fork(). What later trees take as a second argument, earlier ones do not look at. */
 static void fork_hooks(struct task_struct *p)
 {
 	struct kernel_clone_args args = { };
 
-#if HAVE_CLONE_CSET
 	args.cset = p->cgroups;
-#endif
 	if (((int (*)(unsigned long, struct task_struct *))sched_fork)(0, p))
 		fl_die("sched_fork() fails", p->comm);
 #if HAVE_CGROUP_FORK
 	((int (*)(struct task_struct *, struct kernel_clone_args *))sched_cgroup_fork)(p, &args);
 #endif
-#if HAVE_POST_FORK
 	((void (*)(struct task_struct *, struct kernel_clone_args *))sched_post_fork)(p, &args);
-#endif
 }
 
 static struct task_struct *fork_from(struct task_struct *parent, const struct fl_task_spec *spec)

@@ -53,12 +53,10 @@ pub(super) struct LastWords {
     accounted: Option<(Pid, Ns)>,
     /// The latest event but for accounting began the wakeup of this task.
     waking: Option<Pid>,
-    /// When the interrupt that the latest event came from accounted.
-    ticked: Option<Ns>,
+    /// When the interrupt that the latest event came from accounted, and by which timer: what a reschedule is due to that shows next.
+    ticked: Option<Resched>,
     /// The latest timer that expired in that interrupt is the one that ends slices.
     hrtick: bool,
-    /// That interrupt accounted by such a timer.
-    ticked_by_hrtick: bool,
 }
 
 /// Within this time an interrupt is over and the scheduler called. In a kernel that is not preemptible the mark shows later, and
@@ -69,17 +67,15 @@ impl LastWords {
     /// Takes an event of the CPU; tells when a reschedule is pending.
     pub(super) fn hear(&mut self, event: &Event<'_>) -> Option<Resched> {
         let flags = event.context.flags;
-        let (ticked, by_hrtick) = (self.ticked, self.ticked_by_hrtick);
+        let ticked = self.ticked;
         self.hrtick = flags.in_hardirq() && expires_hrtick(&event.kind).unwrap_or(self.hrtick);
         let accounts = matches!(event.kind, EventKind::SchedStatRuntime { .. });
+        let by = if self.hrtick { ReschedBy::Hrtick } else { ReschedBy::Tick };
         self.ticked = match flags.in_hardirq() {
-            true if accounts => Some(event.time),
+            true if accounts => Some(Resched { time: event.time, by }),
             true => ticked,
             false => None,
         };
-        if accounts {
-            self.ticked_by_hrtick = self.hrtick;
-        }
         self.flags = flags;
         self.accounted = match &event.kind {
             EventKind::SchedStatRuntime { pid, .. } => Some((*pid, event.time)),
@@ -100,18 +96,17 @@ impl LastWords {
         if !flags.need_resched() || matches!(event.kind, EventKind::SchedSwitch(_)) {
             return None;
         }
-        let (time, by) = match &event.kind {
+        let now = |by| Resched { time: event.time, by };
+        Some(match &event.kind {
             EventKind::SchedWakeup(wakeup) | EventKind::SchedWakeupNew(wakeup) => {
-                (event.time, ReschedBy::Wakeup(wakeup.pid))
+                now(ReschedBy::Wakeup(wakeup.pid))
             }
             // The tick accounts first and decides then: the mark shows at a later event of the interrupt, or just after.
-            _ => match ticked.filter(|&tick| flags.in_hardirq() || event.time.since(tick) < JUST_AFTER) {
-                Some(tick) => (tick, by_tick(by_hrtick)),
-                None if accounts && flags.in_hardirq() => (event.time, by_tick(self.hrtick)),
-                None => (event.time, ReschedBy::Other),
-            },
-        };
-        Some(Resched { time, by })
+            _ => ticked
+                .filter(|tick| flags.in_hardirq() || event.time.since(tick.time) < JUST_AFTER)
+                .or(self.ticked.filter(|_| accounts))
+                .unwrap_or_else(|| now(ReschedBy::Other)),
+        })
     }
 
     /// Whether the latest event is of an interrupt in which a timer that ends slices expired.
@@ -148,10 +143,6 @@ impl LastWords {
         let has_flags = !self.flags.as_bytes().is_empty();
         if accounted && outside && has_flags { Departure::Yielded } else { Departure::Runnable }
     }
-}
-
-const fn by_tick(is_hrtick: bool) -> ReschedBy {
-    if is_hrtick { ReschedBy::Hrtick } else { ReschedBy::Tick }
 }
 
 /// Whether a timer that expires is the one that ends slices; `None`: no timer does.

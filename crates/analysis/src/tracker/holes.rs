@@ -251,14 +251,7 @@ impl Tracker {
     pub(super) fn hole_on(&mut self, cpu: Cpu, runs: Option<u32>) {
         self.oddities.switch_gaps += 1;
         self.holes.on(cpu);
-        let state = self.cpu_mut(cpu);
-        let vanished = state.break_stay(cpu);
-        let thought = state.running.take();
-        self.vanished.extend(vanished);
-        if let Some(thought) = thought
-            && self.tasks[thought as usize].doing == TrackedTaskPhase::Running(cpu)
-        {
-            self.becomes(thought, TrackedTaskPhase::Unknown);
+        if let Some(thought) = self.loses_sight_of_running(cpu) {
             self.tasks[thought as usize].holes += 1;
         }
         // How it came here is not in the trace.
@@ -271,17 +264,21 @@ impl Tracker {
     /// A task whose switches are recorded comes on a CPU: what had come there before is none of these, and has left unseen.
     pub(super) fn loses_sight_of_others(&mut self, cpu: Cpu) {
         let state = self.cpu_mut(cpu);
-        if !state.known || state.running.is_none() {
-            return;
+        if state.known && state.running.is_some() {
+            self.loses_sight_of_running(cpu);
         }
+    }
+
+    /// What was thought to run on a CPU has left it unseen: its stay is broken off. Returns the task, if it was thought to run there.
+    fn loses_sight_of_running(&mut self, cpu: Cpu) -> Option<u32> {
+        let state = self.cpu_mut(cpu);
         let vanished = state.break_stay(cpu);
-        let other = state.running.take();
+        let thought = state.running.take();
         self.vanished.extend(vanished);
-        if let Some(other) = other
-            && self.tasks[other as usize].doing == TrackedTaskPhase::Running(cpu)
-        {
-            self.becomes(other, TrackedTaskPhase::Unknown);
-        }
+        let thought =
+            thought.filter(|&task| self.tasks[task as usize].doing == TrackedTaskPhase::Running(cpu))?;
+        self.becomes(thought, TrackedTaskPhase::Unknown);
+        Some(thought)
     }
 
     /// Events are missing if the task that leaves was not thought to run here, or was thought to run elsewhere.

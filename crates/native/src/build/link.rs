@@ -20,7 +20,7 @@ const BASE: &str = "0x10000000";
 /// Sections that the kernel's own linker script lays out; the script is the tree's macros, so it is preprocessed with its headers.
 const SCRIPT: &str = "#include <asm-generic/vmlinux.lds.h>\n#include <asm/cache.h>\n\
     FL_BEGIN\n.fl_stext : { SCHED_TEXT LOCK_TEXT FL_CPUIDLE }\nFL_AFTER_TEXT\n\
-    .fl_sched : { FL_SCHED_DATA }\n.fl_percpu : ALIGN(4096) { PERCPU_INPUT(64) }\n\
+    .fl_sched : { SCHED_DATA }\n.fl_percpu : ALIGN(4096) { PERCPU_INPUT(64) }\n\
     .fl_init : ALIGN(8) { __fl_initcalls_start = .; KEEP(*(.initcall*.init)) __fl_initcalls_end = .; }\nFL_END\n";
 
 /// Symbols that the script defines.
@@ -85,9 +85,8 @@ impl Linker<'_> {
 
     /// The linker's scripts, with the tree's macros.
     fn script(&self) -> Result<(), LabError> {
-        let word = |name: &'static str| if self.kbuild.found.has(name) { name } else { "" };
-        let script = SCRIPT.replace("FL_CPUIDLE", word("CPUIDLE_TEXT"));
-        self.write("image.lds.S", &script.replace("FL_SCHED_DATA", word("SCHED_DATA")))?;
+        let idle = if self.kbuild.found.has("CPUIDLE_TEXT") { "CPUIDLE_TEXT" } else { "" };
+        self.write("image.lds.S", &SCRIPT.replace("FL_CPUIDLE", idle))?;
         let mut words = vec!["-E".to_string(), "-P".into(), "-x".into(), "c".into()];
         for define in ["__ASSEMBLY__", "__ASSEMBLER__", "LINKER_SCRIPT", "PAGE_SIZE=4096", "__KERNEL__"] {
             words.push(format!("-D{define}"));

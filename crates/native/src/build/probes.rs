@@ -34,7 +34,7 @@ const ITMT: &str = "arch/x86/kernel/itmt.c";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [TreeProbe; 56] = [
+const PROBES: [TreeProbe; 48] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
@@ -54,8 +54,6 @@ const PROBES: [TreeProbe; 56] = [
     probe("SCHED_RNG", &["u32 sched_rng(void)"], &[SCHED_H]),
     probe("NEWIDLE_STAMP", &["newidle_stamp;"], &[DOMAIN]),
     probe("RANDOM_PERIOD", &["get_random_u32_below(cfs_b->period)"], &[FAIR]),
-    probe("RUNNABLE_AVG", &["unsigned long runnable_avg;"], &[TASK]),
-    probe("SD_FLAGS", &["SD_FLAG(SD_BALANCE_NEWIDLE"], &["include/linux/sched/sd_flags.h"]),
     // Per-CPU variables of x86
     probe("PCPU_HOT", &["struct pcpu_hot"], &["arch/x86/include/asm/current.h"]),
     probe("CACHE_HOT", &["PER_CPU_CACHE_HOT"], &["arch/x86/include/asm/current.h"]),
@@ -87,16 +85,11 @@ const PROBES: [TreeProbe; 56] = [
     probe("USER_CPUS", &["user_cpus_ptr;"], &[TASK]),
     probe("TASK_STATE_INDEX_2", &["__task_state_index(unsigned int tsk_state"], &[TASK]),
     probe("CGROUP_FORK", &["sched_cgroup_fork"], &[CORE]),
-    probe("CLONE_CSET", &["struct css_set *cset;"], &["include/linux/sched/task.h"]),
-    probe("POST_FORK", &["^void sched_post_fork("], &[CORE]),
     probe("AFFINITY_CONTEXT", &["^struct affinity_context"], &[SCHED_H]),
     // Ticks, idling, interrupts
     probe("SCHED_TICK", &["^void sched_tick("], &[CORE]),
     probe("FLUSH_SMP", &["^void flush_smp_call_function_queue"], &["kernel/smp.c"]),
     probe("RUN_IDLE_BALANCE", &["^void nohz_run_idle_balance"], &[FAIR]),
-    probe("GLOBAL_LOAD_TICKS", &["^void calc_global_load(unsigned long ticks)"], &["kernel/sched/loadavg.c"]),
-    probe("EXIT_LATENCY_NS", &["exit_latency_ns;"], &["include/linux/cpuidle.h"]),
-    probe("TTWU_PENDING", &[" ttwu_pending;"], &[SCHED_H]),
     probe("RETAIN_TICK", &["idle_call_stop_or_retain_tick"], &["kernel/sched/idle.c"]),
     probe("OLD_SYSCTLS", &["&sysctl_sched_min_granularity,"], &["kernel/sysctl.c"]),
     probe("STOP_NOWAIT_VOID", &["^void stop_one_cpu_nowait("], &["include/linux/stop_machine.h"]),
@@ -107,7 +100,6 @@ const PROBES: [TreeProbe; 56] = [
     probe("SWITCH_STATE", &["unsigned int prev_state"], &[EVENTS]),
     probe("EXIT_GROUP_DEAD", &["struct task_struct *p, bool group_dead"], &[EVENTS]),
     // The linker script's words
-    probe("SCHED_DATA", &["define SCHED_DATA"], &["include/asm-generic/vmlinux.lds.h"]),
     probe("CPUIDLE_TEXT", &["define CPUIDLE_TEXT"], &["include/asm-generic/vmlinux.lds.h"]),
 ];
 

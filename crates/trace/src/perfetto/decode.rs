@@ -394,12 +394,27 @@ fn generic<'b>(own: &'b [u8], scratch: &'b mut ScratchText) -> DecodedPart<'b> {
         },
         _ => named.print(scratch.cleared()),
     };
-    let (is_probe, fields) = (fields.starts_with('('), TextFields::new(fields));
-    DecodedPart::Event(if is_probe {
-        EventKind::Kprobe { name, fields }
-    } else {
-        EventKind::Other { name, fields }
+    untyped(fields.starts_with('('), name, fields)
+}
+
+/// An event that has no type here: one of the kernel's probes, or another.
+pub(super) fn untyped<'b>(is_probe: bool, name: &'b str, fields: &'b str) -> DecodedPart<'b> {
+    let fields = TextFields::new(fields);
+    DecodedPart::Event(match is_probe {
+        true => EventKind::Kprobe { name, fields },
+        false => EventKind::Other { name, fields },
     })
+}
+
+/// Adds a field to the text of an event that has no type here.
+pub(super) fn print_field(text: &mut String, name: &str, value: WireValue<'_>, is_unsigned: bool) {
+    let separator = if text.is_empty() { "" } else { " " };
+    // Text takes everything.
+    let _ = match value {
+        WireValue::Bytes(bytes) => write!(text, "{separator}{name}={}", String::from_utf8_lossy(bytes)),
+        value if is_unsigned => write!(text, "{separator}{name}={}", value.number()),
+        value => write!(text, "{separator}{name}={}", value.number().cast_signed()),
+    };
 }
 
 /// Fields with names, one after the other.
@@ -442,15 +457,7 @@ impl<'b> NamedFields<'b> {
     /// Adds all fields to a text that is empty.
     fn print(mut self, text: &mut String) -> &str {
         while let Some((name, value)) = self.take() {
-            let separator = if text.is_empty() { "" } else { " " };
-            let name = String::from_utf8_lossy(name);
-            // Text takes everything.
-            let _ = match value {
-                WireValue::Bytes(bytes) => {
-                    write!(text, "{separator}{name}={}", String::from_utf8_lossy(bytes))
-                }
-                value => write!(text, "{separator}{name}={}", value.number().cast_signed()),
-            };
+            print_field(text, &String::from_utf8_lossy(name), value, false);
         }
         text
     }

@@ -6,12 +6,11 @@
 //! Must not know: how events of other fields are read.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::hash::BuildHasherDefault;
 
-use fairlab_event::{EventKind, IdHasher, TextFields, Tracepoint, TracepointField};
+use fairlab_event::{EventKind, IdHasher, Tracepoint, TracepointField};
 
-use super::decode::{DecodedPart, NamedSource, NamedValues, ScratchText};
+use super::decode::{DecodedPart, NamedSource, NamedValues, ScratchText, print_field, untyped};
 use super::wire::{WireFields, WireValue};
 
 /// Fields of `FtraceEvent` from here on are described.
@@ -92,13 +91,7 @@ impl DescribedEvents {
         if !fields.is_whole() {
             return DecodedPart::Unreadable("");
         }
-        let (name, fields) = (event.name.as_str(), TextFields::new(event.print(own, scratch.cleared())));
-        let probe = event.is_probe;
-        DecodedPart::Event(if probe {
-            EventKind::Kprobe { name, fields }
-        } else {
-            EventKind::Other { name, fields }
-        })
+        untyped(event.is_probe, &event.name, event.print(own, scratch.cleared()))
     }
 }
 
@@ -131,16 +124,7 @@ impl DescribedEvent {
     fn print<'s>(&self, own: &[u8], text: &'s mut String) -> &'s str {
         for field in &self.fields {
             for (_, value) in WireFields::of(own).filter(|&(number, _)| number == field.number) {
-                let separator = if text.is_empty() { "" } else { " " };
-                let name = &field.name;
-                // Text takes everything.
-                let _ = match value {
-                    WireValue::Bytes(bytes) => {
-                        write!(text, "{separator}{name}={}", String::from_utf8_lossy(bytes))
-                    }
-                    value if field.is_unsigned => write!(text, "{separator}{name}={}", value.number()),
-                    value => write!(text, "{separator}{name}={}", value.number().cast_signed()),
-                };
+                print_field(text, &field.name, value, field.is_unsigned);
             }
         }
         text

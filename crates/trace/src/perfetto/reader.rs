@@ -112,7 +112,8 @@ fn check(found: &PerfettoIndex) -> Result<(), ImportError> {
     }
     if found.untold_clock {
         return Err(ImportError::UntoldClock(
-            "this trace of Perfetto has the times of a clock that Perfetto did not know, and nothing tells what they count; record              it with the clock that Perfetto chooses itself"
+            "this trace of Perfetto has the times of a clock that Perfetto did not know, and nothing tells what they count; record \
+             it with the clock that Perfetto chooses itself"
                 .to_string(),
         ));
     }
