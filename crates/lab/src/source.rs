@@ -15,8 +15,8 @@ use fairlab_files::temporary;
 use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::{Generation, Scheduler};
 use fairlab_native::build::{BuildOptions, CachedKernel, PreemptionChoice, Source, build, named};
-use fairlab_native::worker::{Outbox, in_worker};
-use fairlab_native::{ImageFile, LoadedImage, NativeScheduler, OwnDomain, allow_files};
+use fairlab_native::worker::{Outbox, in_recording_worker, in_worker};
+use fairlab_native::{ImageFile, LoadedImage, NativeScheduler, OwnDomain};
 use fairlab_sim::{Engine, Machine};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -313,7 +313,9 @@ pub(crate) fn run(
         let problem = format!("{} prints no probes: its image has none", kernel.name);
         return Err(LabError::new(problem, "leave --probes out, or take a modelled kernel"));
     }
-    let sent = kernel.drive(&spec.machine, stop, |scheduler| carried_out(spec, scheduler).map(Some));
+    let (machine, recorded) = (&spec.machine, spec.trace.is_some());
+    let work = |scheduler| carried_out(spec, scheduler).map(Some);
+    let sent = kernel.drive_and_record(machine, recorded, stop, work);
     if let (Some(folder), false) =
         (spec.trace.as_deref().and_then(|path| path.parent()), matches!(sent, Ok(Some(_))))
     {
@@ -349,6 +351,17 @@ impl SourceKernel {
         stop: &AtomicBool,
         act: impl FnOnce(NativeScheduler) -> Result<Option<T>, LabError>,
     ) -> Result<Option<T>, LabError> {
+        self.drive_and_record(machine, false, stop, act)
+    }
+
+    /// As [`drive`](Self::drive); `act` writes files if it is `recorded`.
+    fn drive_and_record<T: Serialize + DeserializeOwned>(
+        &self,
+        machine: &Machine,
+        recorded: bool,
+        stop: &AtomicBool,
+        act: impl FnOnce(NativeScheduler) -> Result<Option<T>, LabError>,
+    ) -> Result<Option<T>, LabError> {
         let built = self.prepare(machine, &|_, _| (), stop)?;
         let image = ImageFile::open_sound(&built.image(), &built.manifest.checksum)?;
         let work = |image: LoadedImage, _: &mut Outbox| {
@@ -357,7 +370,11 @@ impl SourceKernel {
             serde_json::to_vec(&act(scheduler)?)
                 .map_err(|error| LabError::new(error.to_string(), "report this"))
         };
-        let Some(sent) = in_worker(&image, stop, work, &mut |_| ())? else { return Ok(None) };
+        let sent = match recorded {
+            true => in_recording_worker(&image, stop, work, &mut |_| ()),
+            false => in_worker(&image, stop, work, &mut |_| ()),
+        };
+        let Some(sent) = sent? else { return Ok(None) };
         serde_json::from_slice(&sent).map_err(damaged)
     }
 }
@@ -368,9 +385,6 @@ fn damaged(problem: impl Display) -> LabError {
 
 /// In the process of the run.
 fn carried_out(spec: &RunSpec, scheduler: NativeScheduler) -> Result<ChildResult, LabError> {
-    if spec.trace.is_some() {
-        allow_files();
-    }
     let mut engine = Engine::with_core(scheduler, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.map_or_else(|| settling_on(&spec.machine), Ok)?;
     // To stop a run is to end its process.

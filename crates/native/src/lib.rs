@@ -19,5 +19,4 @@ pub mod worker;
 
 pub use abi::{GroupPtr, TaskPtr};
 pub use image::{ImageFile, LoadedImage};
-pub use limits::allow_files;
 pub use scheduler::{NativeScheduler, OwnDomain};

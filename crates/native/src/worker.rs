@@ -6,13 +6,14 @@
 //! Must not know: what messages say.
 
 use std::io::{BufWriter, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use fairlab_files::LabError;
+use libc::STDERR_FILENO;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
@@ -25,6 +26,8 @@ use crate::limits;
 /// What a worker's process sends on its way.
 pub struct Outbox {
     to: BufWriter<PipeEnd>,
+    /// Where a report of an error goes.
+    report: RawFd,
 }
 
 /// One end of a pipe, to be written to.
@@ -56,6 +59,11 @@ impl Outbox {
         self.put(MESSAGE, message);
     }
 
+    /// All that this process writes to: here, reports, and standard error.
+    fn outlets(&self) -> [RawFd; 3] {
+        [self.to.get_ref().0.as_raw_fd(), self.report, STDERR_FILENO]
+    }
+
     /// A parent that does not listen any more has its reasons: it ends this process.
     fn put(&mut self, kind: u8, bytes: &[u8]) {
         let length = (bytes.len() as u32).to_le_bytes();
@@ -71,13 +79,30 @@ static CREATION: Mutex<()> = Mutex::new(());
 /// Maps an image into a process of its own and does `work` there, with messages to `receive` here. Gives what `work` gave; `None` when
 /// `stop` was set before it was over.
 ///
-/// `work` is a copy of what it holds: what it changes is not seen here. It uses no standard stream. It can start no process and write no
-/// file, but after [`allow_files`](crate::allow_files).
+/// `work` is a copy of what it holds: what it changes is not seen here. It uses no standard stream. It can start no process, and open no
+/// file or socket. [`in_recording_worker`] is for what writes a trace.
 ///
 /// # Errors
 /// What `work` refuses; or how the kernel's code went wrong: a BUG, a WARN, an access to no memory, a function that is not there, an
-/// endless loop, more memory than a run may have, with the kernel's own functions and virtual time.
+/// endless loop, more memory than a run may have, a system call that no run makes, with the kernel's own functions and virtual time.
 pub fn in_worker(
+    image: &ImageFile,
+    stop: &AtomicBool,
+    work: impl FnOnce(LoadedImage, &mut Outbox) -> Result<Vec<u8>, LabError>,
+    receive: &mut dyn FnMut(&[u8]),
+) -> Result<Option<Vec<u8>>, LabError> {
+    let sealed = |image, outbox: &mut Outbox| {
+        limits::seal(&outbox.outlets());
+        work(image, outbox)
+    };
+    in_recording_worker(image, stop, sealed, receive)
+}
+
+/// As [`in_worker`], but `work` may also write files, by threads of its own.
+///
+/// # Errors
+/// As there, but for the system calls.
+pub fn in_recording_worker(
     image: &ImageFile,
     stop: &AtomicBool,
     work: impl FnOnce(LoadedImage, &mut Outbox) -> Result<Vec<u8>, LabError>,
@@ -99,8 +124,9 @@ fn failure(image: &ImageFile, report: &str, status: Option<WaitStatus>) -> LabEr
     let problem = lines.next().unwrap_or_else(|| {
         let signal = status.and_then(WaitStatus::terminating_signal);
         match signal {
-            Some(signal) if signal == Signal::XFSZ.as_raw() => {
-                "its code has written to a file, which no run does".to_string()
+            // Where the signal is blocked, no handler reports it.
+            Some(signal) if signal == Signal::SYS.as_raw() => {
+                "its code has asked the host for a system call that no run makes".to_string()
             }
             Some(signal) => format!("its process was ended by signal {signal}"),
             None => "its process has ended without a result".to_string(),
@@ -139,7 +165,7 @@ impl WorkerProcess {
         let _ = fcntl_setpipe_size(&to, ROOM);
         let reports = report_to.as_raw_fd();
         let pid = child::fork(reports, || {
-            let mut outbox = Outbox { to: BufWriter::with_capacity(ROOM / 4, PipeEnd(to)) };
+            let mut outbox = Outbox { to: BufWriter::with_capacity(ROOM / 4, PipeEnd(to)), report: reports };
             carry_out(image, work, &mut outbox);
             let _ = outbox.to.flush();
         });
@@ -217,7 +243,7 @@ fn carry_out(
     std::panic::set_hook(Box::new(move |panic| {
         *told.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
-    limits::confine();
+    limits::limit_memory();
     let result =
         catch_unwind(AssertUnwindSafe(|| LoadedImage::map(image).and_then(|image| work(image, outbox))));
     let result = result.unwrap_or_else(|_| {

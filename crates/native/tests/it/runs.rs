@@ -1,5 +1,6 @@
 //! A kernel's own scheduler, built from Debian's sources (`linux-source-6.1`), mapped and driven.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +10,7 @@ use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_native::build::{BuildOptions, Source, build};
 use fairlab_native::wire::{EventWriter, read_events};
-use fairlab_native::worker::in_worker;
+use fairlab_native::worker::{in_recording_worker, in_worker};
 use fairlab_native::{ImageFile, LoadedImage, NativeScheduler};
 use fairlab_sim::workload::catalogue;
 use fairlab_sim::{Engine, Machine, SchedulerCore};
@@ -301,26 +302,29 @@ fn faults_of_the_kernel_end_in_a_report() {
 }
 
 #[test]
-fn a_run_writes_no_file_unless_it_is_recorded() {
+fn a_run_asks_the_host_for_nothing_unless_it_is_recorded() {
+    type Asked = fn(&Path) -> std::io::Result<()>;
+    let asks: [(&str, Asked); 4] = [
+        ("write a file", |path| std::fs::write(path, "text")),
+        ("read a file", |_| std::fs::read("/proc/version").map(drop)),
+        ("start a process", |_| std::process::Command::new("true").status().map(drop)),
+        ("listen", |_| std::net::TcpListener::bind("127.0.0.1:0").map(drop)),
+    ];
     let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
-    let write = |recorded: bool| {
-        let path = folder.path().join(format!("{recorded}"));
+    for (name, ask) in asks {
+        let path = folder.path().join(name);
         let work = |_: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
-            if recorded {
-                fairlab_native::allow_files();
-            }
-            std::fs::write(&path, "text").map_err(|error| LabError::new(error.to_string(), "none"))?;
+            ask(&path).map_err(|error| LabError::new(error.to_string(), "none"))?;
             Ok(Vec::new())
         };
-        let ended = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ());
-        (ended, std::fs::read_to_string(&path).unwrap_or_default())
-    };
-    let (refused, written) = write(false);
-    let problem = refused.expect_err("it is no recorded run").problem;
-    assert!(problem.ends_with("its code has written to a file, which no run does"), "{problem}");
-    assert_eq!(written, "");
-    let (allowed, written) = write(true);
-    assert_eq!((allowed, written.as_str()), (Ok(Some(Vec::new())), "text"));
+        let stop = AtomicBool::new(false);
+        let refused = in_worker(image(), &stop, work, &mut |_| ()).expect_err("it is no recorded run");
+        assert!(refused.problem.contains("its code has asked the host for "), "{name}: {refused:?}");
+        assert!(!path.exists(), "{name}");
+        let allowed = in_recording_worker(image(), &stop, work, &mut |_| ());
+        assert_eq!(allowed, Ok(Some(Vec::new())), "{name}");
+        assert_eq!(path.exists(), name == "write a file");
+    }
 }
 
 /// All that a workload asks of groups and tasks beyond what every kernel has: the tree is asked for each, and then uses it.
