@@ -20,7 +20,7 @@ use crate::initial_lists::InitialLists;
 use crate::kernel::origin_of;
 use crate::provenance::Origin;
 use crate::warm_up::settling;
-use crate::{Kernel, LabError};
+use crate::{Kernel, LabError, workloads};
 pub(crate) use course::{add_work, carry_out, reported};
 
 /// What to run.
@@ -176,7 +176,8 @@ pub fn run_watched(
     let rules = spec.kernel.rules("a sink of events")?.clone();
     let mut engine = Engine::new(rules, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.unwrap_or_else(|| settling(engine.kernel()));
-    let Some(result) = carry_out(spec, &mut engine, warmup, &InitialLists::of, sink, stop)? else {
+    let workload = workloads::build(&spec.workload)?;
+    let Some(result) = carry_out(spec, workload, &mut engine, warmup, &InitialLists::of, sink, stop)? else {
         return Ok(None);
     };
     let schedstat = |searches| engine.kernel().schedstat(engine.now(), searches);

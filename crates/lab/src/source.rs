@@ -17,6 +17,7 @@ use fairlab_kernel::{Generation, Scheduler};
 use fairlab_native::build::{BuildOptions, CachedKernel, PreemptionChoice, Source, build, named};
 use fairlab_native::worker::{Outbox, in_recording_worker, in_worker};
 use fairlab_native::{ImageFile, LoadedImage, NativeScheduler, OwnDomain};
+use fairlab_sim::workload::Workload;
 use fairlab_sim::{Engine, Machine};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ use crate::initial_lists::InitialLists;
 use crate::merge::{counts_fields, read_counts};
 use crate::run::carry_out;
 use crate::warm_up::settling;
-use crate::{LabError, Progress, RunResult, RunSpec};
+use crate::{LabError, Progress, RunResult, RunSpec, workloads};
 
 /// What names of such kernels begin with.
 const PREFIX: &str = "src:";
@@ -313,9 +314,10 @@ pub(crate) fn run(
         let problem = format!("{} prints no probes: its image has none", kernel.name);
         return Err(LabError::new(problem, "leave --probes out, or take a modelled kernel"));
     }
-    let (machine, recorded) = (&spec.machine, spec.trace.is_some());
-    let work = |scheduler| carried_out(spec, scheduler).map(Some);
-    let sent = kernel.drive_and_record(machine, recorded, stop, work);
+    // Its files are read here: the process of the run opens none.
+    let workload = workloads::build(&spec.workload)?;
+    let work = |scheduler| carried_out(spec, workload, scheduler).map(Some);
+    let sent = kernel.drive_and_record(&spec.machine, spec.trace.is_some(), stop, work);
     if let (Some(folder), false) =
         (spec.trace.as_deref().and_then(|path| path.parent()), matches!(sent, Ok(Some(_))))
     {
@@ -370,11 +372,9 @@ impl SourceKernel {
             serde_json::to_vec(&act(scheduler)?)
                 .map_err(|error| LabError::new(error.to_string(), "report this"))
         };
-        let sent = match recorded {
-            true => in_recording_worker(&image, stop, work, &mut |_| ()),
-            false => in_worker(&image, stop, work, &mut |_| ()),
-        };
-        let Some(sent) = sent? else { return Ok(None) };
+        let within: fn(&_, &_, _, &mut dyn FnMut(&[u8])) -> _ =
+            if recorded { in_recording_worker } else { in_worker };
+        let Some(sent) = within(&image, stop, work, &mut |_| ())? else { return Ok(None) };
         serde_json::from_slice(&sent).map_err(damaged)
     }
 }
@@ -384,12 +384,16 @@ fn damaged(problem: impl Display) -> LabError {
 }
 
 /// In the process of the run.
-fn carried_out(spec: &RunSpec, scheduler: NativeScheduler) -> Result<ChildResult, LabError> {
+fn carried_out(
+    spec: &RunSpec,
+    workload: Box<dyn Workload>,
+    scheduler: NativeScheduler,
+) -> Result<ChildResult, LabError> {
     let mut engine = Engine::with_core(scheduler, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.map_or_else(|| settling_on(&spec.machine), Ok)?;
     // To stop a run is to end its process.
     let never = AtomicBool::new(false);
-    let run = carry_out(spec, &mut engine, warmup, &InitialLists::of_groups, &mut (), &never)?;
+    let run = carry_out(spec, workload, &mut engine, warmup, &InitialLists::of_groups, &mut (), &never)?;
     let run = run.ok_or_else(|| LabError::new("the run was stopped", "run it again"))?;
     Ok(ChildResult {
         counts: Value::Object(counts_fields(&run.counts)),

@@ -15,16 +15,16 @@ use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Pid, Sink, Sy
 use fairlab_files::caught;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_recording::TraceFile;
-use fairlab_sim::workload::MemberProgress;
+use fairlab_sim::workload::{MemberProgress, Workload};
 use fairlab_sim::{Engine, SchedulerCore};
 
 use super::{RunResult, RunSpec};
+use crate::LabError;
 use crate::counters::Reading;
 use crate::initial_lists::InitialLists;
 use crate::names::places_of;
 use crate::setting::{MARGIN, duration};
 use crate::warm_up::WorkPace;
-use crate::{LabError, workloads};
 
 /// Virtual time between two looks at whether to stop early.
 const SLICE: Ns = Ns(50_000_000);
@@ -64,17 +64,19 @@ fn again(spec: &RunSpec) -> String {
 /// The workload's options are wrong, it cannot run there, or the trace cannot be written.
 pub(crate) fn carry_out<C: SchedulerCore>(
     spec: &RunSpec,
+    workload: Box<dyn Workload>,
     engine: &mut Engine<C>,
     warmup: Ns,
     list: &dyn Fn(&Engine<C>, usize, bool) -> InitialLists,
     onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<RunResult>, LabError> {
-    reported(engine, &|| again(spec), |engine| go(spec, engine, warmup, list, onlooker, stop))
+    reported(engine, &|| again(spec), |engine| go(spec, workload, engine, warmup, list, onlooker, stop))
 }
 
 fn go<C: SchedulerCore>(
     spec: &RunSpec,
+    mut workload: Box<dyn Workload>,
     engine: &mut Engine<C>,
     warmup: Ns,
     list: &dyn Fn(&Engine<C>, usize, bool) -> InitialLists,
@@ -82,7 +84,6 @@ fn go<C: SchedulerCore>(
     stop: &AtomicBool,
 ) -> Result<Option<RunResult>, LabError> {
     let started = Instant::now();
-    let mut workload = workloads::build(&spec.workload)?;
     engine.set_tracing(true);
     engine.set_probes(spec.probes);
     engine.set_decisions(spec.causes);
@@ -570,7 +571,9 @@ mod tests {
             ..RunSpec::new(kernel, machine, workload, 7, Ns::from_secs(1))
         };
         let never = AtomicBool::new(false);
-        let outcome = carry_out(&spec, &mut engine, Ns::ZERO, &InitialLists::of_groups, &mut (), &never);
+        let pipe = crate::workloads::build(&spec.workload).expect("pipe");
+        let list = &InitialLists::of_groups;
+        let outcome = carry_out(&spec, pipe, &mut engine, Ns::ZERO, list, &mut (), &never);
         let fault = outcome.expect_err("its state is broken");
         assert!(fault.is_fault(), "{fault}");
         let report = fault.to_string();
