@@ -24,6 +24,7 @@ VERDICTS = {
     "equivalent": "#8b96a3",
     "undecided": "#c2871a",
     "one_course": "#a9ada6",
+    "not_modelled": "#a9ada6",
 }
 """The colour of each verdict: that of pages."""
 

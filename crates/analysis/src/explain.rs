@@ -261,13 +261,8 @@ impl Explain {
 
     fn log(&mut self, cpu: Cpu, entry: CpuLogEntry) {
         let horizon = self.horizon(entry.time());
-        if cpu.index() >= CPUS_MAX {
-            return;
-        }
-        if self.logs.len() <= cpu.index() {
-            self.logs.resize(cpu.index() + 1, CpuLog::default());
-        }
-        self.logs[cpu.index()].push(entry, horizon);
+        let Some(log) = log_of(&mut self.logs, cpu) else { return };
+        log.push(entry, horizon);
         if self.logs[cpu.index()].is_full() {
             self.tell_all();
             self.logs[cpu.index()].drop_forgotten();
@@ -293,10 +288,8 @@ impl Explain {
 
     /// Ticks count where somebody waits.
     fn hear_tick(&mut self, event: &Event<'_>) {
-        let (Some(log), Some(cpu)) = (self.logs.get_mut(event.cpu.index()), self.tracker.cpu(event.cpu))
-        else {
-            return;
-        };
+        let Some(cpu) = self.tracker.cpu(event.cpu) else { return };
+        let Some(log) = log_of(&mut self.logs, event.cpu) else { return };
         let running = cpu.running.map(|task| (task, self.tracker.task(task).pid));
         let is_needed = cpu.waiting > 0;
         // Where sched_wakeup is recorded it tells that an accounting was made for a wakeup.
@@ -476,6 +469,14 @@ impl Explain {
             view.waiter_vruntime = stood;
         }
     }
+}
+
+/// The log of a CPU, which begins with this if there is none.
+fn log_of(logs: &mut Vec<CpuLog>, cpu: Cpu) -> Option<&mut CpuLog> {
+    if (logs.len()..CPUS_MAX).contains(&cpu.index()) {
+        logs.resize(cpu.index() + 1, CpuLog::default());
+    }
+    logs.get_mut(cpu.index())
 }
 
 impl Sink for Explain {

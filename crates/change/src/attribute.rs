@@ -9,15 +9,16 @@ mod answer;
 pub use answer::{AttributeAnswer, Attribution, Contribution, Interaction, MetricEffect};
 
 use fairlab_analysis::statistics::{
-    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, adjusted, judge, paired,
+    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, MetricVerdict, adjusted, judge, paired,
 };
 
 use crate::bisect::values_of;
 use crate::causes::causes_between;
 use crate::commit_path::LogWay;
+use crate::left_out::left_out;
 use crate::trials::SearchTrials;
 use fairlab_lab::answer::causes::CausesAnswer;
-use fairlab_lab::{Kernel, LabError, RunRecord, RunResult, RunSide};
+use fairlab_lab::{Kernel, LabError, RunRecord, RunResult, RunSetting, RunSide};
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -50,9 +51,15 @@ const PAIRED_MAX: usize = 4;
 pub fn attribute(spec: &AttributeSpec, trials: &mut SearchTrials<'_>) -> Result<AttributeAnswer, LabError> {
     let way = LogWay::new(&spec.baseline, &spec.other, NAME)?;
     let mut study = AttributionStudy { spec, trials, way, stopped: false, unsearched: 0 };
-    let metrics = study.answers()?;
+    let mut metrics = study.answers()?;
     let (stopped, unsearched) = (study.stopped, study.unsearched);
-    Ok(AttributeAnswer { metrics, stopped, unsearched, runs: trials.made() })
+    let RunSetting { machine, workload, .. } = trials.setting();
+    let left_out = left_out(&spec.baseline, &spec.other, machine, workload);
+    if left_out.is_all {
+        metrics.iter_mut().for_each(|answer| answer.verdict = MetricVerdict::NotModelled);
+    }
+    let notices = left_out.line(spec.baseline.name(), spec.other.name()).into_iter().collect();
+    Ok(AttributeAnswer { metrics, stopped, unsearched, runs: trials.made(), notices })
 }
 
 struct AttributionStudy<'t, 'e> {

@@ -3,15 +3,17 @@
 //! Must not know: of what kind the sides are, how the answer is printed.
 
 use fairlab_analysis::selector::TimeRange;
-use fairlab_lab::answer::CompareAnswer;
+use fairlab_analysis::statistics::MetricVerdict;
+use fairlab_lab::answer::{CompareAnswer, MetricAnswer};
 use fairlab_lab::names::{ShownMetrics, metrics_of};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::{
-    Caller, CompareOptions, Comparison, LabError, RunSide, Sets, Sides, Wanted, compare_sides,
+    Caller, CompareOptions, Comparison, Experiment, LabError, RunSide, Sets, Sides, Wanted, compare_sides,
 };
 
 use crate::causes::causes_of;
-use crate::gate::{GateRule, Rules};
+use crate::gate::{GateRule, Rules, leave_open};
+use crate::left_out::mind_left_out;
 
 /// What is asked of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,10 +78,18 @@ pub fn compare<'s>(
     let sets = sides.sets(&spec.wanted, provenance, caller, asks.then_some(&accept))?;
     let mut comparison = Comparison { partial: sets.partial, ..compare_sides(&sets.sides, &spec.options)? };
     comparison.notices.extend(sets.notices.iter().cloned());
+    if let Some(Experiment { kernels, machine, workload, .. }) = sets.experiment {
+        mind_left_out(&mut comparison, kernels, machine, workload);
+    }
     let mut answer = CompareAnswer::from(comparison);
     if spec.wanted.causes {
         answer.causes = causes_of(&sets.sides, sets.experiment, caller.stop)?;
     }
     answer.gate = spec.rules.judge(&sets.sides)?;
+    if let Some(gate) = &mut answer.gate {
+        let is_open = |row: &&MetricAnswer| row.verdict == MetricVerdict::NotModelled;
+        let open = answer.metrics.iter().filter(is_open).map(|row| row.kernel.as_str()).collect::<Vec<_>>();
+        leave_open(gate, &open);
+    }
     Ok(Compared { answer, sets })
 }

@@ -150,6 +150,16 @@ fn judge(rules: &[GateRule], kernels: &[String], comparison: &Comparison) -> Gat
     GateAnswer { outcome, rules }
 }
 
+/// Rules say nothing of kernels that differ from the baseline only in what is not modelled.
+pub(crate) fn leave_open(gate: &mut GateAnswer, kernels: &[&str]) {
+    for rule in gate.rules.iter_mut().filter(|rule| kernels.contains(&rule.kernel.as_str())) {
+        rule.outcome = GateVerdict::Undecided;
+        rule.more_runs = None;
+        rule.why = Some("the two kernels differ only in what is not modelled");
+    }
+    gate.outcome = gate.rules.iter().map(|rule| rule.outcome).max().unwrap_or(GateVerdict::Undecided);
+}
+
 fn answer(rule: &GateRule, kernel: &str, row: Option<&ComparisonRow>, count: usize) -> RuleAnswer {
     let (is_share, bound) = match rule.bound {
         ChangeBound::Share(bound) => (true, bound),

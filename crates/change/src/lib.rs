@@ -9,6 +9,7 @@ mod commit_path;
 pub mod compare;
 pub mod first_divergence;
 pub mod gate;
+pub mod left_out;
 pub mod patch;
 pub mod releases;
 mod trials;

@@ -7,7 +7,9 @@ mod builds;
 mod change;
 mod date;
 mod feature;
+mod left_out;
 mod log;
+mod matters_with;
 mod name;
 mod preemption;
 pub(crate) mod rules;
@@ -21,7 +23,9 @@ pub use builds::{BUILDS, DistributionBuild};
 pub use change::{ChangeEffect, LoggedCommit, MainlineRelease};
 pub use date::{Date, DatedBy};
 pub use feature::{Feature, FeatureSet, FeatureSupport};
+pub use left_out::LeftOutBetween;
 pub use log::LOG;
+pub use matters_with::MattersWith;
 pub use settings::KernelSettings;
 pub use tunable::{Tunable, TunableScaling, Tunables};
 
@@ -188,7 +192,7 @@ impl Generation {
             ChangeEffect::Preemption(effect) => effect.apply(&mut self.preemption),
             ChangeEffect::Bandwidth(effect) => effect.apply(&mut self.bandwidth),
             ChangeEffect::Pelt(effect) => effect.apply(&mut self.pelt),
-            ChangeEffect::Groundwork(_) | ChangeEffect::OutOfSight(_) | ChangeEffect::NotModelled(_) => {}
+            ChangeEffect::Groundwork(_) | ChangeEffect::OutOfSight(_) | ChangeEffect::NotModelled(..) => {}
         }
     }
 

@@ -33,7 +33,9 @@ pub fn kernel_of(recording: &Recording, folder: &Path) -> Result<KnownKernel, La
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let release = recording.release.as_deref().filter(|release| !release.is_empty());
     let named = release.unwrap_or(&name);
-    let Some(base) = base(named, recording.source.as_deref().unwrap_or_default()) else {
+    let Some(NamedBase { name: base, stands_for }) =
+        base(named, recording.source.as_deref().unwrap_or_default())
+    else {
         let problem = match release {
             Some(release) => format!("'{release}' names no modelled kernel"),
             None => "nothing says of which kernel it is, nor does its name begin with one".to_string(),
@@ -44,6 +46,9 @@ pub fn kernel_of(recording: &Recording, folder: &Path) -> Result<KnownKernel, La
         ));
     };
     let (mut wanted, mut left_out) = (base, Vec::new());
+    left_out.extend(stands_for.map(|distributor| {
+        format!("{wanted} stands for {named}: what {distributor} changed of it is not known")
+    }));
     for revert in &recording.reverts {
         let commit = revert.split_whitespace().next().unwrap_or_default();
         let name = format!("{wanted}-{commit}");
@@ -62,12 +67,19 @@ pub fn kernel_of(recording: &Recording, folder: &Path) -> Result<KnownKernel, La
 /// The generation of a trace's kernel, as far as the trace tells it and a generation is modelled.
 pub fn generation_of(system: &System) -> Option<Generation> {
     let named = (!system.kernel.is_empty()).then(|| system.kernel.parse::<Generation>().ok()).flatten();
-    named.or_else(|| base(&system.release, "")?.parse().ok())
+    named.or_else(|| base(&system.release, "")?.name.parse().ok())
 }
 
-/// The name of the generation that a release (`uname -r`), or a folder's name, is of; `source` says of what sources it was
-/// built.
-fn base(release: &str, source: &str) -> Option<String> {
+/// The generation that a kernel's release names.
+struct NamedBase {
+    name: String,
+    /// The distributor whose kernel it is, where nothing is known of that but the release that it is based on.
+    stands_for: Option<&'static str>,
+}
+
+/// The generation that a release (`uname -r`), or a folder's name, is of; `source` says of what sources it was built. A distributor's
+/// kernel that is not known is taken for its base release.
+fn base(release: &str, source: &str) -> Option<NamedBase> {
     let mut parts =
         release.trim_start_matches('v').split(['.', '-', '+']).map_while(|part| part.parse::<u32>().ok());
     let (major, minor, patch) = (parts.next()?, parts.next()?, parts.next());
@@ -79,14 +91,18 @@ fn base(release: &str, source: &str) -> Option<String> {
         whole.into_iter().chain([format!("v{major}.{minor}")])
     };
     let is_ubuntus = ["-generic", "-oem"].iter().any(|end| release.ends_with(end));
-    let candidates: Vec<String> = match (is_debians, is_ubuntus) {
-        // A distribution's kernel is not its base release.
-        (true, _) => vec![format!("debian-{major}.{minor}")],
-        // Unless nothing is known of it in which it differs; what its version calls a patch is none.
-        (false, true) => [format!("ubuntu-{major}.{minor}")].into_iter().chain(release_of(None)).collect(),
-        (false, false) => release_of(patch).collect(),
+    let distributor = match (is_debians, is_ubuntus) {
+        (true, _) => Some("Debian"),
+        (false, true) => Some("Ubuntu"),
+        (false, false) => None,
     };
-    candidates.into_iter().find(|name| name.parse::<Generation>().is_ok())
+    // What a distributor's version calls a patch may be none.
+    let patch = patch.filter(|_| distributor.is_none());
+    let own = distributor.map(|name| format!("{}-{major}.{minor}", name.to_lowercase()));
+    let name =
+        own.iter().cloned().chain(release_of(patch)).find(|name| name.parse::<Generation>().is_ok())?;
+    let stands_for = distributor.filter(|_| own.as_ref() != Some(&name));
+    Some(NamedBase { name, stands_for })
 }
 
 #[cfg(test)]
@@ -121,13 +137,34 @@ mod tests {
             ("6.5.0", "", "v6.5"),
             ("5.14.0-1059-oem", "", "ubuntu-5.14"),
             ("5.15.0-204-generic", "", "ubuntu-5.15"),
-            ("6.0.0-1021-oem", "", "v6.0"),
             ("6.17.0-42-generic", "", "ubuntu-6.17"),
             ("7.0.0-44-generic", "", "ubuntu-7.0"),
-            ("7.3.0-9-generic", "", "v7.3"),
             ("6.6-rc7", "", "v6.6"),
         ] {
             assert_eq!(named(Some(release), source, &[], "x"), Ok((generation.to_string(), 0)), "{release}");
+        }
+    }
+
+    /// Where nothing is known of a distributor's kernel, its base release stands for it, and that is said.
+    #[test]
+    fn a_base_release_stands_for_a_distributors_kernel() {
+        for (release, source, generation, distributor) in [
+            ("7.3.4+deb14-amd64", "", "v7.3", "Debian"),
+            ("7.3.4+deb14+1-cloud-arm64", "", "v7.3", "Debian"),
+            ("4.19.0-27-amd64", "", "v4.19", "Debian"),
+            ("6.6.9-mine", "Debian linux-source-6.6", "v6.6", "Debian"),
+            ("6.0.0-1021-oem", "", "v6.0", "Ubuntu"),
+            ("7.3.0-9-generic", "", "v7.3", "Ubuntu"),
+        ] {
+            let (release, source) = (Some(release.to_string()), Some(source.to_string()));
+            let recording = Recording { release: release.clone(), source, ..Recording::default() };
+            let known = kernel_of(&recording, Path::new("x")).expect("a kernel");
+            assert_eq!(known.generation.name(), generation);
+            let said = format!(
+                "{generation} stands for {}: what {distributor} changed of it is not known",
+                release.unwrap_or_default()
+            );
+            assert_eq!(known.left_out, [said]);
         }
     }
 
@@ -162,7 +199,7 @@ mod tests {
     fn unknown_kernels_are_refused_in_one_line() {
         for (release, folder) in [
             (Some("3.10.0-1160.el7"), "x"),
-            (Some("4.19.0-27-amd64"), "x"),
+            (Some("4.9.0-19-amd64"), "x"),
             (None, "mine"),
             (Some("kernel"), "v6.6"),
         ] {

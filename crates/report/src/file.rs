@@ -10,8 +10,11 @@ use std::collections::BTreeMap;
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::Ns;
 use fairlab_files::{complaint, line_at};
+use fairlab_kernel::generation::LOG;
 use fairlab_lab::LabError;
+use fairlab_lab::kernel::origin_of;
 use fairlab_lab::names::{ShownMetrics, metrics_of};
+use fairlab_lab::provenance::Origin;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -215,6 +218,14 @@ impl Scenario {
             report.plans(quick)?;
         }
         report.search(false)?;
+        let texts = report.claims.iter().flat_map(|claim| [&claim.text, &claim.measured]);
+        let are_modelled = report.pair.iter().all(|kernel| origin_of(kernel) == Origin::Modelled);
+        if let Some(unknown) = [&report.commit].into_iter().chain(texts).find_map(|text| unknown_commit(text))
+            && are_modelled
+        {
+            let problem = format!("report {name}: commit {unknown} is not in the log");
+            return Err(LabError::new(problem, "'fairlab kernels log' lists its commits"));
+        }
         for claim in &report.claims {
             if let Some(lacks) = claim.lacks() {
                 let problem = format!("report {name}: claim '{}' lacks {lacks}", claim.text);
@@ -308,6 +319,16 @@ impl Scenario {
     }
 }
 
+/// A word of a text that is a commit's id as people write it, twelve digits or all, and that the log does not have.
+fn unknown_commit(text: &str) -> Option<&str> {
+    let is_id = |word: &&str| {
+        let is_hex = word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        (word.len() == 12 || word.len() == 40) && is_hex && word.contains(|c: char| c.is_ascii_alphabetic())
+    };
+    let mut ids = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_id);
+    ids.find(|word| !LOG.iter().any(|change| change.is_called(word)))
+}
+
 /// What a report says of itself, and of more than one side.
 #[rustfmt::skip]
 const KEYS: [&str; 17] = [
@@ -355,4 +376,22 @@ pub(crate) fn filled(text: &str, row: &Table) -> String {
     };
     let once = fill(text.to_string());
     fill(once)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_that_the_log_lacks_are_told() {
+        for (text, unknown) in [
+            ("86bfbb7ce4f6 (\"sched/fair: Add lag based placement\", v6.6)", None),
+            ("found.commit == '0b0695f2b34a'", None),
+            ("0b0695f2b34a4afa3f6e9aa1ff0e5336d8dad912", None),
+            ("found.commit == '0b0695f2b34b'", Some("0b0695f2b34b")),
+            ("it takes 123456789012 ns, feedbeef and cafe", None),
+        ] {
+            assert_eq!(unknown_commit(text), unknown, "{text}");
+        }
+    }
 }

@@ -296,6 +296,11 @@ pub trait Workload: Send {
         true
     }
 
+    /// Whether a thread of it may get a policy, a nice level or a slice of its own, or a group be changed on the way.
+    fn sets_scheduling(&self) -> bool {
+        false
+    }
+
     /// Why the program cannot go on, in one line, if it cannot: whoever runs it ends the run with that.
     fn problem(&self) -> Option<String> {
         None

@@ -11,6 +11,7 @@ const SIGNS: Readonly<Record<string, string>> = {
   equivalent: "=",
   undecided: "?",
   one_course: "·",
+  not_modelled: "·",
 };
 
 export function verdictSign(verdict: Verdict): string {
@@ -19,6 +20,7 @@ export function verdictSign(verdict: Verdict): string {
 
 /** The words for people. */
 export function verdictWords(verdict: Verdict): string {
+  if (verdict === "not_modelled") return "not modelled";
   return verdict === "one_course" ? "one course of events" : verdict;
 }
 
@@ -80,6 +82,6 @@ export function asSentence(text: string): string {
 
 /** How many rows have each verdict, those that say most first. */
 export function tally(verdicts: readonly Verdict[]): (readonly [Verdict, number])[] {
-  const order = ["worse", "better", "changed", "equivalent", "undecided", "one_course"];
+  const order = ["worse", "better", "changed", "equivalent", "undecided", "one_course", "not_modelled"];
   return order.map((verdict) => [verdict, verdicts.filter((one) => one === verdict).length] as const).filter(([, count]) => count > 0);
 }

@@ -28,8 +28,7 @@ fn check(story: &str, expected: &str) -> Explanation {
 fn slices_end_by_a_timer_of_their_own_where_one_is_seen() {
     let explanation = explain(
         ExplainOptions { worst: 2, ..ExplainOptions::default() },
-        "b-66 0 d..2. 50 switch b:66 S ==> swapper/0:0
-         a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
+        "a-65 0 d..2. 100 switch swapper/0:0 R ==> a:65
          a-65 0 d..3. 200 waking w:70 on 0
          a-65 0 d..3. 201 wakeup w:70 on 0
          a-65 0 d.h1. 2000 runtime a:65 1900000
@@ -50,6 +49,26 @@ fn slices_end_by_a_timer_of_their_own_where_one_is_seen() {
     has("by the tick at 0.004001");
     let answer = answer::to_json(&explanation, &serde_json::Value::Null).to_string();
     assert!(answer.contains("\"hrtick\"") && answer.contains("\"tick\""), "{answer}");
+}
+
+/// Whatever a CPU's number is, and though nothing ended there before: nobody slept, idled or came from elsewhere.
+#[test]
+fn a_tick_counts_before_anything_else_on_its_cpu_did() {
+    for cpu in [0, 1, 7] {
+        let story = "a-65 CPU d..2. 100 switch swapper/CPU:0 R ==> a:65
+             a-65 CPU d..3. 200 waking w:70 on CPU
+             a-65 CPU d..3. 201 wakeup w:70 on CPU
+             a-65 CPU d.h1. 2000 runtime a:65 1900000
+             a-65 CPU d.h1. 4000 runtime a:65 2000000
+             a-65 CPU dN.1. 4001 runtime a:65 900
+             a-65 CPU d..2. 4002 switch a:65 R ==> w:70"
+            .replace("CPU", &cpu.to_string());
+        let text = explain(ExplainOptions { worst: 1, ..ExplainOptions::default() }, &story).to_string();
+        assert!(
+            text.contains("1 tick went by without a switch, granting it another stretch each: 0.002000"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

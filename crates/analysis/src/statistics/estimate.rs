@@ -69,6 +69,8 @@ pub enum MetricVerdict {
     Undecided,
     /// A side's runs all have one value: one course of events, which decides nothing.
     OneCourse,
+    /// The two kernels differ only in what the model does not follow: their runs say nothing of it.
+    NotModelled,
 }
 
 impl MetricVerdict {
@@ -81,6 +83,7 @@ impl MetricVerdict {
             MetricVerdict::Changed => "changed",
             MetricVerdict::Undecided => "undecided",
             MetricVerdict::OneCourse => "one_course",
+            MetricVerdict::NotModelled => "not_modelled",
         }
     }
 
@@ -88,6 +91,7 @@ impl MetricVerdict {
     pub const fn words(self) -> &'static str {
         match self {
             MetricVerdict::OneCourse => "one course of events",
+            MetricVerdict::NotModelled => "not modelled",
             other => other.name(),
         }
     }

@@ -19,6 +19,12 @@ pub enum SideOfLine {
     Above,
 }
 
+impl SideOfLine {
+    fn of(distance: f64) -> SideOfLine {
+        if distance > 0.0 { SideOfLine::Above } else { SideOfLine::Below }
+    }
+}
+
 /// Whether values lie below or above zero in the mean, by Student's t at each look.
 #[derive(Clone, Copy, Debug)]
 pub struct SignTest {
@@ -41,13 +47,30 @@ impl SignTest {
         if is_one_course(values) {
             return None;
         }
-        self.looks += 1;
-        let spent = self.error / f64::from(self.looks * (self.looks + 1));
+        let spent = self.spent();
         let centre = mean(values);
         let error = deviation / (values.len() as f64).sqrt();
         let distribution = StudentsT::new(0.0, 1.0, (values.len() - 1) as f64).ok()?;
         let sure = centre != 0.0 && distribution.sf((centre / error).abs()) <= spent;
-        sure.then_some(if centre > 0.0 { SideOfLine::Above } else { SideOfLine::Below })
+        sure.then(|| SideOfLine::of(centre))
+    }
+
+    /// The same of differences within pairs whose members differ from pair to pair. Where all differences are equal, they count by
+    /// their signs: chance gives n of them one sign in one of 2^n cases.
+    pub fn look_at_pairs(&mut self, differences: &[f64]) -> Option<SideOfLine> {
+        if !is_one_course(differences) {
+            return self.look(differences);
+        }
+        let difference = *differences.first().filter(|_| differences.len() >= LOOK_MIN)?;
+        let chance = 0.5_f64.powi(i32::try_from(differences.len()).unwrap_or(i32::MAX));
+        let sure = difference != 0.0 && chance <= self.spent();
+        sure.then(|| SideOfLine::of(difference))
+    }
+
+    /// What this look may add to the error.
+    fn spent(&mut self) -> f64 {
+        self.looks += 1;
+        self.error / f64::from(self.looks * (self.looks + 1))
     }
 }
 
@@ -99,6 +122,20 @@ mod tests {
         assert_eq!(SignTest::new(0.5).look(&[-1.0; 40]), None, "one course of events");
         assert_eq!(SignTest::new(0.001).look(&[0.0, 0.0, 0.0]), None);
         assert_eq!(SignTest::new(0.01).look(&[-1.0, 1.2, 0.3]), None);
+    }
+
+    #[test]
+    fn equal_differences_of_pairs_count_by_their_signs() {
+        for (differences, side) in [
+            (&[2.0; 20][..], Some(SideOfLine::Above)),
+            (&[-2.0; 20], Some(SideOfLine::Below)),
+            (&[2.0; 6], None),
+            (&[0.0; 20], None),
+            (&[2.0; 2], None),
+            (&[1.0, 1.01, 0.99], Some(SideOfLine::Above)),
+        ] {
+            assert_eq!(SignTest::new(0.001).look_at_pairs(differences), side, "{differences:?}");
+        }
     }
 
     #[test]

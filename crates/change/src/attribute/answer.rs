@@ -20,6 +20,8 @@ pub struct AttributeAnswer {
     pub unsearched: usize,
     /// All runs that were made.
     pub runs: usize,
+    /// What the reader should know.
+    pub notices: Vec<String>,
     /// An answer a metric; none where it was stopped before the two kernels had been run.
     pub metrics: Vec<Attribution>,
 }

@@ -54,6 +54,8 @@ pub enum SearchFinding {
     Undecided,
     /// Runs never differ: one course of events, which decides nothing.
     OneCourse,
+    /// Only what is not modelled lies between the two kernels.
+    NotModelled,
 }
 
 impl SearchFinding {
@@ -65,6 +67,7 @@ impl SearchFinding {
             SearchFinding::Nothing => "nothing",
             SearchFinding::Undecided => "undecided",
             SearchFinding::OneCourse => "one_course",
+            SearchFinding::NotModelled => "not_modelled",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether one kernel is good or bad: as many runs as it takes.
+//! Whether one kernel is good or bad: as many runs as it takes, by themselves and beside those of the two ends.
 //!
 //! Must not know: the order of kernels.
 
@@ -75,39 +75,32 @@ pub(crate) fn values(trials: &SearchTrials<'_>, kernel: &Kernel, metric: &str) -
     Ok(values)
 }
 
-/// Judges a kernel; wrong at most with a probability of `error`.
+/// Judges a kernel beside the `ends` of the search, the good one first; wrong at most with a probability of `error`.
 pub(super) fn judge(
     trials: &mut SearchTrials<'_>,
     kernel: &Kernel,
-    yardstick: &KernelCriterion,
+    (yardstick, ends): (&KernelCriterion, [&Kernel; 2]),
     (error, runs_max): (f64, usize),
 ) -> Result<JudgedKernel, SearchHalt> {
-    let mut test = SignTest::new(error);
-    let mut looks = looks(runs_max).into_iter();
-    loop {
-        let Some(runs) = looks.next() else {
-            return judged(trials, kernel, yardstick, KernelState::Undecided).map_err(SearchHalt::Failed);
-        };
-        if trials.ensure(std::slice::from_ref(kernel), runs)?.0 {
+    let mut tests = LineTests::new(error);
+    for runs in looks(runs_max) {
+        let are_asked = if matches!(yardstick, KernelCriterion::Claim(_)) { 1 } else { 3 };
+        let asked = [kernel, ends[0], ends[1]].map(Kernel::clone);
+        if trials.ensure(&asked[..are_asked], runs)?.0 {
             return Err(SearchHalt::Stopped);
         }
-        let values = values(trials, kernel, yardstick.metric())?;
-        // A claim is counted: there it is enough that events differ. Otherwise values have to, and may do so yet.
-        let alike = match yardstick {
-            KernelCriterion::Claim(_) => trials.are_seedless(kernel),
-            KernelCriterion::Line { .. } => is_one_course(&values),
-        };
-        if alike {
-            if !trials.are_seedless(kernel) && runs < runs_max {
-                continue;
-            }
+        if trials.are_seedless(kernel) {
             return judged(trials, kernel, yardstick, KernelState::OneCourse).map_err(SearchHalt::Failed);
         }
+        let values = values(trials, kernel, yardstick.metric())?;
         let state = match yardstick {
-            KernelCriterion::Line { floor, middle, bad_above, .. } => {
-                let distances =
-                    scaled(&values, *floor).iter().map(|value| value - middle).collect::<Vec<_>>();
-                test.look(&distances).map(|side| (side == SideOfLine::Above) == *bad_above)
+            KernelCriterion::Line { metric, floor, middle, bad_above } => {
+                let values = scaled(&values, *floor);
+                let of = |end: &Kernel| -> Result<Vec<f64>, LabError> {
+                    Ok(scaled(&self::values(trials, end, metric)?, *floor))
+                };
+                let ends = [of(ends[0])?, of(ends[1])?];
+                tests.look(&values, *middle, &ends).map(|side| (side == SideOfLine::Above) == *bad_above)
             }
             KernelCriterion::Claim(claim) => {
                 most_hold(&values.iter().map(|&value| claim.holds(value)).collect::<Vec<_>>(), error)
@@ -117,6 +110,38 @@ pub(super) fn judge(
             let state = if is_bad { KernelState::Bad } else { KernelState::Good };
             return judged(trials, kernel, yardstick, state).map_err(SearchHalt::Failed);
         }
+    }
+    let never_differs = match yardstick {
+        KernelCriterion::Line { metric, .. } => is_one_course(&values(trials, kernel, metric)?),
+        KernelCriterion::Claim(_) => false,
+    };
+    let state = if never_differs { KernelState::OneCourse } else { KernelState::Undecided };
+    judged(trials, kernel, yardstick, state).map_err(SearchHalt::Failed)
+}
+
+/// On which side of the line a kernel lies: by its own runs, and seed by seed beside the runs of both ends, where chance that all
+/// three have in common falls out.
+struct LineTests {
+    alone: SignTest,
+    beside: SignTest,
+}
+
+impl LineTests {
+    fn new(error: f64) -> LineTests {
+        let test = SignTest::new(error / 2.0);
+        LineTests { alone: test, beside: test }
+    }
+
+    fn look(&mut self, values: &[f64], middle: f64, ends: &[Vec<f64>; 2]) -> Option<SideOfLine> {
+        let alone = values.iter().map(|value| value - middle).collect::<Vec<_>>();
+        let middles = ends[0].iter().zip(&ends[1]).map(|(&good, &bad)| f64::midpoint(good, bad));
+        let beside = values.iter().zip(middles).map(|(value, middle)| value - middle).collect::<Vec<_>>();
+        let alone = self.alone.look(&alone);
+        let beside = match is_one_course(values) {
+            true => self.beside.look(&beside),
+            false => self.beside.look_at_pairs(&beside),
+        };
+        alone.or(beside)
     }
 }
 
@@ -146,6 +171,24 @@ mod tests {
     fn looks_end_at_the_limit() {
         assert_eq!(looks(40), [4, 6, 9, 13, 20, 30, 40]);
         assert_eq!((looks(4), looks(3)), (vec![4], vec![3]));
+    }
+
+    /// Chance that is the same on all three kernels hides a side from the values alone, not from pairs.
+    #[test]
+    fn pairs_tell_what_values_alone_do_not() {
+        let chance = [30.0, -20.0, 45.0, -40.0, 10.0, -25.0];
+        let small = [0.1, -0.2, 0.0, 0.3, -0.1, 0.2];
+        let of =
+            |mean: f64| chance.iter().zip(small).map(|(big, small)| mean + big + small).collect::<Vec<_>>();
+        let ends = [of(249.0).iter().map(|value| value - 0.05).collect(), of(237.0)];
+        let side = |values: &[f64]| LineTests::new(0.01).look(values, 243.0, &ends);
+        let exact = |mean: f64| chance.map(|big| mean + big);
+        assert_eq!(
+            (side(&exact(249.0)), side(&exact(237.0))),
+            (Some(SideOfLine::Above), Some(SideOfLine::Below))
+        );
+        assert_eq!(SignTest::new(0.005).look(&exact(249.0).map(|value| value - 243.0)), None);
+        assert_eq!(side(&[249.0; 6]), None, "pairs of what has nothing in common say no more");
     }
 
     #[test]

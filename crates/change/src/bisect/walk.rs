@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use fairlab_analysis::statistics::sequential::{SideOfLine, SignTest};
-use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, MetricVerdict, adjusted, mean, paired};
+use fairlab_analysis::statistics::{
+    FALSE_DISCOVERY_RATE, MARGIN, MetricVerdict, adjusted, is_one_course, mean, paired,
+};
 use fairlab_kernel::Generation;
 use fairlab_kernel::generation::MainlineRelease;
 
@@ -16,9 +18,10 @@ use super::judge::{KernelCriterion, judge, looks, scaled, values};
 use super::{BisectQuestion, BisectSpec};
 use crate::WayStep;
 use crate::commit_path::{CommitPath, PathEnds};
+use crate::left_out::left_out;
 use crate::trials::{SearchHalt, SearchTrials};
 use fairlab_lab::shell::quoted;
-use fairlab_lab::{ComparisonRow, Kernel, LabError};
+use fairlab_lab::{ComparisonRow, Kernel, LabError, RunSetting};
 
 /// What it is called on the command line.
 pub const NAME: &str = "bisect";
@@ -103,8 +106,13 @@ pub fn bisect(spec: &BisectSpec, trials: &mut SearchTrials<'_>) -> Result<Bisect
 
 impl BisectWalk<'_, '_> {
     fn go(&mut self) -> Result<(), SearchHalt> {
+        let BisectSpec { good, bad, setting: RunSetting { machine, workload, .. }, .. } = self.spec;
+        let (from, to) = if self.begins_good { (good, bad) } else { (bad, good) };
+        let left_out = left_out(from, to, machine, workload);
+        self.found.notices.extend(left_out.line(from.name(), to.name()));
         if self.way.end() == 0 {
-            self.found.finding = SearchFinding::Nothing;
+            self.found.finding =
+                if left_out.is_all { SearchFinding::NotModelled } else { SearchFinding::Nothing };
             self.found.notices.push(self.way.why_empty());
             return Ok(());
         }
@@ -274,8 +282,9 @@ impl BisectWalk<'_, '_> {
         };
         let (good, bad) = (self.spec.good.clone(), self.spec.bad.clone());
         let granted = (self.error_each, self.spec.runs_max);
-        let one = judge(self.trials, &good, &yardstick, granted)?;
-        let other = judge(self.trials, &bad, &yardstick, granted)?;
+        let criterion = (&yardstick, [&good, &bad]);
+        let one = judge(self.trials, &good, criterion, granted)?;
+        let other = judge(self.trials, &bad, criterion, granted)?;
         let states = [one.state, other.state];
         self.found.steps.extend([one, other]);
         let ends = compared(self.trials, (&good, &bad), self.spec.question.metric(), self.spec.margin)?;
@@ -328,7 +337,8 @@ impl BisectWalk<'_, '_> {
         self.prepare(&[position])?;
         let kernel = self.way.kernel(position).filter(|_| !self.skipped.contains(&position));
         let Some(kernel) = kernel else { return Ok(None) };
-        match judge(self.trials, &kernel, yardstick, (self.error_each, self.spec.runs_max)) {
+        let criterion = (yardstick, [&self.spec.good, &self.spec.bad]);
+        match judge(self.trials, &kernel, criterion, (self.error_each, self.spec.runs_max)) {
             Ok(judged) => {
                 let state = judged.state;
                 self.found.steps.push(judged);
@@ -464,15 +474,28 @@ impl BisectWalk<'_, '_> {
     }
 
     /// What the crossings come to. One commit is named only where there is a single crossing, and its own step makes more than
-    /// half of the whole difference for sure: then no other one can.
+    /// half of the whole difference for sure: then no other one can. Several are, where that is as sure. Otherwise it is told what
+    /// is open.
     fn conclude(&mut self, yardstick: &KernelCriterion) -> Result<SearchFinding, SearchHalt> {
-        let [crossing] = self.found.crossings.as_slice() else {
-            let none = self.found.crossings.is_empty();
+        let (crossings, runs) = (&self.found.crossings, self.spec.runs_max);
+        if crossings.iter().any(|crossing| crossing.undecided_between) {
+            let open = crossings.iter().filter(|crossing| crossing.undecided_between).map(|crossing| {
+                format!(
+                    "open: which of the {} commits from {} to {} it is; kernels between stayed undecided after {runs} runs",
+                    crossing.steps.len(),
+                    crossing.before,
+                    crossing.after
+                )
+            });
+            let open = open.collect::<Vec<_>>();
+            self.found.notices.extend(open);
+            return Ok(SearchFinding::Undecided);
+        }
+        let [crossing] = crossings.as_slice() else {
+            let none = crossings.is_empty();
             return Ok(if none { SearchFinding::Undecided } else { SearchFinding::Several });
         };
-        if crossing.undecided_between {
-            return Ok(SearchFinding::Several);
-        }
+        let named = crossing.steps.last().map_or_else(String::new, WayStep::id);
         let Some((before, after)) = self.effects.first().cloned() else {
             return Ok(SearchFinding::Undecided);
         };
@@ -483,7 +506,12 @@ impl BisectWalk<'_, '_> {
         Ok(match most {
             Some(true) => SearchFinding::Found,
             Some(false) => SearchFinding::Several,
-            None => SearchFinding::Undecided,
+            None => {
+                self.found.notices.push(format!(
+                    "open: whether {named} makes more than half of the difference; {runs} runs do not tell"
+                ));
+                SearchFinding::Undecided
+            }
         })
     }
 
@@ -510,7 +538,9 @@ impl BisectWalk<'_, '_> {
             let all = difference(2, 3).collect::<Vec<_>>();
             let sign = mean(&all).signum();
             let beyond = difference(0, 1).zip(&all).map(|(own, all)| sign * (own - all / 2.0));
-            match test.look(&beyond.collect::<Vec<_>>()) {
+            let beyond = beyond.collect::<Vec<_>>();
+            let vary = values.iter().any(|values| !is_one_course(values));
+            match if vary { test.look_at_pairs(&beyond) } else { test.look(&beyond) } {
                 Some(side) => return Ok(Some(side == SideOfLine::Above)),
                 None => continue,
             }

@@ -97,6 +97,7 @@ fn a_comparison_and_a_bisection_agree() {
                 matches!(said, MetricVerdict::Worse | MetricVerdict::Changed)
             }
             SearchFinding::OneCourse => said == MetricVerdict::OneCourse,
+            SearchFinding::NotModelled => said == MetricVerdict::NotModelled,
             SearchFinding::Undecided => said != MetricVerdict::Equivalent && said != MetricVerdict::OneCourse,
         };
         assert!(agrees, "{workload} {ends:?} {metric}: {:?} {said:?}", found.finding);

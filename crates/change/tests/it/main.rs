@@ -4,3 +4,4 @@ mod agreement;
 mod causes;
 mod ends;
 mod explained_reports;
+mod tables;

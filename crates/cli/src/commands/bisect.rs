@@ -68,7 +68,9 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         (true, _) => Err(CliError::Interrupted),
         (false, SearchFinding::Found) => Ok(()),
         (false, SearchFinding::Nothing | SearchFinding::Several) => Err(CliError::No),
-        (false, SearchFinding::Undecided | SearchFinding::OneCourse) => Err(CliError::Undecided),
+        (false, SearchFinding::Undecided | SearchFinding::OneCourse | SearchFinding::NotModelled) => {
+            Err(CliError::Undecided)
+        }
     }
 }
 
@@ -149,6 +151,9 @@ fn conclusion(found: &BisectAnswer) -> String {
         }
         SearchFinding::Undecided => format!("undecided; {runs} runs\n"),
         SearchFinding::OneCourse => format!("one course of events: no verdict; {runs} runs\n"),
+        SearchFinding::NotModelled => {
+            "the two kernels differ only in what is not modelled: no verdict\n".to_string()
+        }
     }
 }
 

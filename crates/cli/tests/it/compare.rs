@@ -303,6 +303,47 @@ fn a_difference_is_attributed_to_commits() {
     );
 }
 
+/// Where only what is not modelled lies between two kernels, every command says so, and none that they are alike. What cannot
+/// matter on a machine is not told.
+#[test]
+fn kernels_that_differ_in_what_is_not_modelled_are_not_equivalent() {
+    let (before, after) = ("0dacee1bfa70", "6499b1b2dd1b");
+    let setting = ["hackbench", "-g", "1", "-l", "20", "--duration", "50ms", "--warmup", "0"];
+    let on = |machine: &'static str, command: &'static str, more: &[&'static str]| {
+        fairlab(&[&[command], &setting[..], &["--machine", machine], more].concat())
+    };
+    let kernels = ["--kernel", before, "--kernel", after, "--runs", "3"];
+    let said = "differ only in what is not modelled: 1 commit that can matter here: 6499b1b2dd1b (NUMA balancing of tasks and memory)";
+    let gate = [&kernels[..], &["--metric", "p99", "--fail-on", "p99>+5%"]].concat();
+    let attribute = [&kernels[..], &["--attribute"]].concat();
+    for (command, more, code) in [
+        ("compare", &kernels[..], 0),
+        ("compare", &gate, 3),
+        ("compare", &attribute, 0),
+        ("bisect", &["--good", before, "--bad", after], 3),
+    ] {
+        let output = on("layout:2x1x2x1", command, more);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{command} {more:?}: {text}");
+        assert!(text.contains(said) && text.contains("src: can answer"), "{command} {more:?}: {text}");
+        assert!(!text.contains("equivalent"), "{command} {more:?}: {text}");
+    }
+    let json = |machine| {
+        let output = on(machine, "compare", &[&kernels[..], &["--format", "json"]].concat());
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let (nodes, one) = (json("layout:2x1x2x1"), json("layout:1x1x4x1"));
+    let verdicts = |answer: &Value| {
+        let rows = answer["metrics"].as_array().expect("rows").clone();
+        rows.iter().map(|row| row["verdict"].as_str().unwrap_or_default().to_string()).collect::<Vec<_>>()
+    };
+    assert!(verdicts(&nodes).iter().all(|verdict| verdict == "not_modelled"), "{nodes}");
+    assert!(!verdicts(&one).iter().any(|verdict| verdict == "not_modelled"), "{one}");
+    assert!(
+        nodes["notices"].to_string().contains(said) && !one["notices"].to_string().contains("not modelled")
+    );
+}
+
 /// A folder with one run's files, among them `schedstat.txt`; returns the latter.
 fn schedstat_of(kernel: &str, name: &str) -> PathBuf {
     let folder = temporary(name);

@@ -43,6 +43,11 @@ const FILES: &[(&str, &str)] = &[
     ("mix-at.toml", "[[workload]]\nrun = 'pipe'\n[[at]]\ntime = '1s'\nmove = 'pip'\nto = '/db'\n"),
     ("mix-duration.toml", "duration = '2s'\n[[workload]]\nrun = 'pipe'\n"),
     ("mix-ends.toml", "[[workload]]\nrun = 'pipe'\nduration = '2s'\n"),
+    (
+        "report-commit.toml",
+        "title = 'a'\nsource = 'b'\nmachine = 'vm4'\nworkload = 'pipe'\nduration_ms = 9\n[[claim]]\ntext = 'falls'\n\
+         metric = 'throughput'\nkernels = ['v6.5', 'v6.6']\npublished = 'falls'\ncommit = '0123456789ab'\n",
+    ),
     ("tasks-machine.toml", "machine = 'vm4'\n[[task]]\nname = 'a'\nsteps = ['run 1us']\n"),
     ("tasks-step.toml", "[[task]]\nname = 'a'\nsteps = [\n'run 1us',\n'slep 1ms',\n]\n"),
     ("tasks-time.toml", "[[task]]\nname = 'a'\nsteps = ['run 5 parsecs']\n"),

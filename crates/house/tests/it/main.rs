@@ -5,6 +5,7 @@ mod denied;
 mod documents;
 mod fidelity_page;
 mod first_rule;
+mod good_guesses;
 mod layout;
 mod licences;
 mod sentences;

@@ -339,31 +339,44 @@ fn policies_decide_before_time_does() {
     }
 }
 
+/// What becomes of the protection when a task with such a slice and deadline is woken beside one that stands there and runs to 3 ms.
+fn woken_with_slice(kernel: &str, slice: u64, ends: i64, stands: i64) -> (PreemptReason, bool) {
+    let (mut bed, tasks) = bed(kernel, &[(0, stands), (0, 0), (0, 0)]);
+    bed.scheduler.force_slice(tasks[1], slice);
+    deadline(&mut bed, tasks[0], ms(3));
+    deadline(&mut bed, tasks[1], ends);
+    deadline(&mut bed, tasks[2], ms(9));
+    let curr = se(&bed, tasks[0]);
+    let entity = bed.scheduler.se_mut(curr);
+    (entity.deadline_at_pick, entity.protected_until) = (Some(entity.deadline), entity.deadline);
+    let decision = {
+        let competitors = bed.scheduler.shared.competitors(tasks[0], tasks[1]);
+        bed.scheduler.shared.check_preempt_wakeup(tasks[1], competitors)
+    };
+    bed.scheduler.task_rq_lock(tasks[1]).protection_after(tasks[1], decision);
+    (decision.reason, bed.scheduler.shared.protects_slice(curr))
+}
+
 /// A shorter request takes the protection away, in v6.12 if its deadline is earlier or the running one is past the average.
 #[test]
 fn a_shorter_request_wins() {
-    let test = |kernel: &str, slice: u64, ends: i64, stands: i64| {
-        let (mut bed, tasks) = bed(kernel, &[(0, stands), (0, 0), (0, 0)]);
-        bed.scheduler.force_slice(tasks[1], slice);
-        deadline(&mut bed, tasks[0], ms(3));
-        deadline(&mut bed, tasks[1], ends);
-        deadline(&mut bed, tasks[2], ms(9));
-        let curr = se(&bed, tasks[0]);
-        let entity = bed.scheduler.se_mut(curr);
-        (entity.deadline_at_pick, entity.protected_until) = (Some(entity.deadline), entity.deadline);
-        let decision = {
-            let competitors = bed.scheduler.shared.competitors(tasks[0], tasks[1]);
-            bed.scheduler.shared.check_preempt_wakeup(tasks[1], competitors)
-        };
-        bed.scheduler.task_rq_lock(tasks[1]).protection_after(tasks[1], decision);
-        (decision.reason, bed.scheduler.shared.protects_slice(curr))
-    };
+    let test = woken_with_slice;
     assert_eq!(test("v6.12", MS, ms(2), 0), (PreemptReason::ShorterRequest, false));
     assert_eq!(test("v6.12", MS, ms(4), 0), (PreemptReason::WouldNotBePicked, true));
     assert_eq!(test("v6.12", MS, ms(4), ms(1)), (PreemptReason::ShorterRequest, false));
     assert_eq!(test("v6.12", 3 * MS, ms(2), 0), (PreemptReason::WouldNotBePicked, true));
     assert_eq!(test("v6.12+NO_PREEMPT_SHORT", MS, ms(2), 0), (PreemptReason::WouldNotBePicked, true));
     assert_eq!(test("v7.2", MS, ms(2), 0), (PreemptReason::ShorterRequest, false));
+}
+
+/// To v7.2 one with a later deadline than the running one's does not win; then it is enough that it is eligible (ba0d3bf5f97b).
+#[test]
+fn a_shorter_request_need_only_be_eligible_from_v7_3() {
+    for (kernel, reason) in
+        [("v7.2", PreemptReason::WouldNotBePicked), ("v7.3", PreemptReason::ShorterRequest)]
+    {
+        assert_eq!(woken_with_slice(kernel, MS, ms(5), 0).0, reason, "{kernel}");
+    }
 }
 
 /// A wakeup in vain leaves the running one protected for the shortest request only; to v6.18 if it is one with a shorter request

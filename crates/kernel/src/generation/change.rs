@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::date::Date;
 use super::feature::{Feature, FeatureSupport};
+use super::matters_with::{MattersWith, conditions};
 use super::tunable::Tunable;
 use crate::balance::rules::BalanceEffect;
 use crate::core::rules::CoreEffect;
@@ -86,14 +87,15 @@ pub enum ChangeEffect {
     Groundwork(&'static str),
     /// The commit alters what no answer here shows, or what no workload here asks of a kernel; the text says what.
     OutOfSight(&'static str),
-    /// The commit alters decisions, and the model does not follow it; the text says what is left out.
-    NotModelled(&'static str),
+    /// The commit alters decisions, and the model does not follow it: with what it can matter (all of these; with none it can
+    /// anywhere), and what is left out.
+    NotModelled(&'static [MattersWith], &'static str),
 }
 
 impl ChangeEffect {
     /// Whether the model does not follow it.
     pub fn is_left_out(self) -> bool {
-        matches!(self, ChangeEffect::OutOfSight(_) | ChangeEffect::NotModelled(_))
+        matches!(self, ChangeEffect::OutOfSight(_) | ChangeEffect::NotModelled(..))
     }
 
     /// What it does, in a sentence for the log.
@@ -123,7 +125,9 @@ impl ChangeEffect {
             ChangeEffect::Pelt(effect) => effect.describe(),
             ChangeEffect::Groundwork(why) => format!("no decision changes: {why}"),
             ChangeEffect::OutOfSight(what) => format!("cannot be seen by any answer here: {what}"),
-            ChangeEffect::NotModelled(what) => format!("would change decisions, and is not modelled: {what}"),
+            ChangeEffect::NotModelled(with, what) => {
+                format!("would change decisions{}, and is not modelled: {what}", conditions(with))
+            }
         }
     }
 }

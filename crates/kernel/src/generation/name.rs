@@ -110,7 +110,7 @@ impl Generation {
         if !LOG[index].is_modelled() {
             let effect = LOG[index].left_out().map_or_else(String::new, ChangeEffect::describe);
             let help = match LOG[index].left_out() {
-                Some(ChangeEffect::NotModelled(_)) => "a tree's own code can answer: --kernel src:DIR",
+                Some(ChangeEffect::NotModelled(..)) => "a tree's own code can answer: --kernel src:DIR",
                 _ => "leave it out",
             };
             return refuse(format!("kernel '{name}': {id} {effect}"), help);
@@ -387,7 +387,9 @@ mod tests {
              notifications); leave it out"
         );
         let matters = refusal("v6.6-7ee7642c9141");
-        assert!(matters.contains("7ee7642c9141 would change decisions, and is not modelled: "), "{matters}");
+        let said =
+            "7ee7642c9141 would change decisions on CPUs of different capacities, and is not modelled: ";
+        assert!(matters.contains(said), "{matters}");
         assert!(matters.ends_with("--kernel src:DIR"), "{matters}");
         for name in ["v6.6-fee1759e4f04-450e749707bc", "v6.5+86bfbb7ce4f6", "v6.6-63304558ba5d"] {
             assert!(Generation::asked_for(name).is_ok(), "{name}");

@@ -277,3 +277,19 @@ fn a_delayed_sleeper_wakes_by_the_clock_of_its_cpu() {
         assert_eq!(moved, [of_group, !of_group], "{kernel}");
     }
 }
+
+/// `runnable_avg >> 10`: the average of a task that always runs never quite reaches 1024.
+#[test]
+fn tasks_that_always_run_count_as_one_less_from_v7_3() {
+    let counted = |kernel: &str, tasks: usize| {
+        let mut bed = SchedulerTestbed::new(kernel, 8, 1);
+        let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
+        for _ in 0..tasks {
+            bed.spawn_in(group, 0);
+        }
+        bed.run(0, 1000);
+        bed.scheduler.shared.concurrency(&bed.scheduler.shared.groups[group.0 as usize])
+    };
+    assert_eq!([1, 2, 4, 5].map(|tasks| counted("v7.3", tasks)), [1, 1, 3, 4]);
+    assert_eq!(counted("v7.2", 4), 1, "before, a group's shares are one group's");
+}

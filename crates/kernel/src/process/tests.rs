@@ -36,6 +36,17 @@ fn half_of_the_run_time_fades_with_each_epoch() {
     assert_eq!((cpu.epoch, cpu.runtime, time.runtime), (74, 0, 0));
 }
 
+/// `HZ / 100` jiffies, rounded down, and one at least: 8 ms at 250 Hz.
+#[test]
+fn an_epoch_is_of_whole_jiffies() {
+    for (hz, jiffies) in [(1000, 10), (300, 3), (250, 2), (100, 1), (24, 1)] {
+        let topology = Topology::regular(1, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+        let bed = SchedulerTestbed::on("v7.2", topology.clone());
+        let processes = Processes::new(true, &topology, &bed.scheduler.domains, hz);
+        assert_eq!(processes.period, jiffies, "{hz} Hz");
+    }
+}
+
 #[test]
 fn processes_gather_where_there_are_several_caches_of_several_cpus() {
     let gathers = |kernel, nodes, caches| machine(kernel, nodes, caches).scheduler.shared.processes.active();

@@ -43,9 +43,10 @@ impl ContrastDirection {
             MetricVerdict::Better => ContrastDirection::Falls,
             MetricVerdict::Worse => ContrastDirection::Rises,
             MetricVerdict::Equivalent => ContrastDirection::Stays,
-            MetricVerdict::Changed | MetricVerdict::Undecided | MetricVerdict::OneCourse => {
-                ContrastDirection::Unsure
-            }
+            MetricVerdict::Changed
+            | MetricVerdict::Undecided
+            | MetricVerdict::OneCourse
+            | MetricVerdict::NotModelled => ContrastDirection::Unsure,
         }
     }
 }

@@ -71,6 +71,8 @@ pub struct ClaimAnswer {
     pub runs: usize,
     /// The commit that was published, and what a search named.
     pub commit: Option<CommitAnswer>,
+    /// What lies between the two kernels, can matter here, and is not modelled.
+    pub not_modelled: Option<String>,
     /// What was asked of the claim.
     pub verdict: ClaimVerdict,
     /// What it comes to.

@@ -6,7 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use fairlab_event::{Ns, ShownPath};
 use fairlab_files::{another_kind, complaint, line_at};
+use fairlab_kernel::generation::LOG;
 use fairlab_lab::LabError;
+use fairlab_lab::kernel::origin_of;
+use fairlab_lab::provenance::Origin;
 use serde::Deserialize;
 
 /// A report that is a file.
@@ -179,7 +182,7 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, ReportFi
     if file.claim.is_empty() && file.cannot.is_none() {
         return wrong("it claims nothing", "add a [[claim]], or say in 'cannot' why it cannot be run");
     }
-    file.claim.iter().try_for_each(check)?;
+    let claims = file.claim.into_iter().map(checked).collect::<Result<Vec<_>, _>>()?;
     let Some(workload) = shlex::split(&file.workload).filter(|words| !words.is_empty()) else {
         return wrong(
             format!("workload '{}' is no command line", file.workload),
@@ -198,12 +201,13 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, ReportFi
         departs: file.departs,
         notes: file.notes,
         cannot: file.cannot,
-        claims: file.claim,
+        claims,
     })
 }
 
-fn check(claim: &PublicClaim) -> Result<(), ReportFileError> {
-    let PublicClaim { text, kernels, published, .. } = claim;
+/// The claim, where nothing is wrong with it; its commit as the log writes it.
+fn checked(mut claim: PublicClaim) -> Result<PublicClaim, ReportFileError> {
+    let PublicClaim { text, kernels, published, commit, .. } = &mut claim;
     if let PublishedDifference::Figures(figures) = published {
         if figures.iter().any(|figure| !figure.is_finite() || *figure <= 0.0) {
             return wrong(
@@ -218,7 +222,19 @@ fn check(claim: &PublicClaim) -> Result<(), ReportFileError> {
     if kernels[0] == kernels[1] {
         return wrong(format!("claim '{text}': kernel {} twice", kernels[0]), "name two kernels");
     }
-    Ok(())
+    // Of commits of a repository only the repository knows.
+    if kernels.iter().all(|kernel| origin_of(kernel) == Origin::Modelled)
+        && let Some(commit) = commit
+    {
+        let Some(known) = LOG.iter().find(|change| change.is_called(commit)) else {
+            return wrong(
+                format!("claim '{text}': commit {commit} is not in the log"),
+                "'fairlab kernels log' lists its commits; leave 'commit' out, or name kernels src:REPO@COMMIT",
+            );
+        };
+        *commit = known.id().to_string();
+    }
+    Ok(claim)
 }
 
 /// A word that names a file beside the report, as its path from where we are; every other word as it is.
@@ -274,6 +290,18 @@ published = [1, 0.5]
         assert_eq!(falls.claims[0].published, PublishedDifference::Direction(PublishedDirection::Falls));
     }
 
+    #[test]
+    fn a_commit_is_as_the_log_writes_it() {
+        let of = |text: &str| read_text(text).expect("a report").claims[0].commit.clone();
+        for written in ["147f3ef", "147f3efaa241", "eevdf", "147f3efaa24162cc8546229851c0a0935f0fa93d"] {
+            let text = GOOD.replace("published =", &format!("commit = '{written}'\npublished ="));
+            assert_eq!(of(&text).as_deref(), Some("147f3efaa241"));
+        }
+        let source = GOOD.replace("'v6.5', 'v6.6'", "'src:a@b', 'src:a@c'");
+        let source = source.replace("published =", "commit = '0123456789ab'\npublished =");
+        assert_eq!(of(&source).as_deref(), Some("0123456789ab"));
+    }
+
     /// Every report of the examples can be run: its machine, its workload, its kernels and its metrics' names.
     #[test]
     fn the_examples_are_reports() {
@@ -318,6 +346,8 @@ published = [1, 0.5]
             ("published = [1, 0.5]", "published = 'sinks'", "line 11"),
             ("'v6.6']", "'v6.5']", "twice"),
             ("metric = 'throughput'\n", "", "the key 'metric' is missing"),
+            ("published =", "commit = '0123456789ab'\npublished =", "commit 0123456789ab is not in the log"),
+            ("published =", "commit = 'feedback'\npublished =", "commit feedback is not in the log"),
         ] {
             let text = GOOD.replace(from, to);
             assert_ne!(text, GOOD, "{from}");

@@ -150,6 +150,7 @@ impl ClaimAnswer {
             self.runs,
             self.compared.words()
         );
+        line += &self.not_modelled.as_ref().map_or(String::new(), |told| format!(" Note: {told}."));
         let Some(commit) = &self.commit else { return line };
         line += &match (&commit.found, commit.finding) {
             (_, None) => format!(" The published commit {} was not searched for.", commit.published),

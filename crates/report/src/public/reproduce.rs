@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::statistics::{MARGIN, MetricVerdict as Compared, mean};
 use fairlab_change::bisect::{BisectQuestion, BisectSpec, bisect};
+use fairlab_change::left_out::{left_out, mind_left_out};
 use fairlab_change::{SearchTrials, WayStep};
 use fairlab_lab::names::{MetricName, ShownMetrics};
 use fairlab_lab::shell::{line_of, quoted};
@@ -79,6 +80,7 @@ pub fn reproduce(
 struct KernelPairRuns {
     kernels: [String; 2],
     setting: RunSetting,
+    parsed: Vec<Kernel>,
     results: Vec<RunResult>,
 }
 
@@ -131,7 +133,8 @@ fn runs_of(
     let setting = RunSetting::of_kernels(&experiment.kernels, &asked)?;
     let made =
         ExperimentRuns::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;
-    let pair = KernelPairRuns { kernels: claim.kernels.clone(), setting, results: made.results };
+    let kernels = claim.kernels.clone();
+    let pair = KernelPairRuns { kernels, setting, parsed: experiment.kernels, results: made.results };
     Ok(made.partial.is_none().then_some(pair))
 }
 
@@ -142,7 +145,11 @@ fn of_claim(
     effort: &ReproductionEffort<'_>,
 ) -> Result<Option<ClaimAnswer>, LabError> {
     let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
-    let comparison = compare(&pair.kernels, &pair.results, &options)?;
+    let mut comparison = compare(&pair.kernels, &pair.results, &options)?;
+    let KernelPairRuns { parsed, setting, .. } = pair;
+    mind_left_out(&mut comparison, parsed, &setting.machine, &setting.workload);
+    let [from, to] = [0, 1].map(|place| &parsed[place]);
+    let not_modelled = left_out(from, to, &setting.machine, &setting.workload).line(from.name(), to.name());
     let row = comparison.rows.into_iter().next().ok_or_else(|| {
         LabError::new(format!("the runs have no metric '{metric}'"), "name one that 'fairlab run' prints")
     })?;
@@ -154,13 +161,13 @@ fn of_claim(
         None => None,
     };
     let stopped = effort.stop.load(Ordering::Relaxed);
-    Ok((!stopped).then(|| answer(claim, &row, commit, command)))
+    Ok((!stopped).then(|| answer(claim, &row, (commit, not_modelled), command)))
 }
 
 fn answer(
     claim: &PublicClaim,
     row: &ComparisonRow,
-    commit: Option<CommitAnswer>,
+    (commit, not_modelled): (Option<CommitAnswer>, Option<String>),
     command: String,
 ) -> ClaimAnswer {
     let figures = match claim.published {
@@ -194,8 +201,12 @@ fn answer(
         compared: row.verdict,
         runs: row.values.len(),
         commit,
+        not_modelled,
         verdict,
-        outcome: verdict.outcome(),
+        outcome: match row.verdict {
+            Compared::NotModelled => ReproductionOutcome::CannotBeSaid,
+            _ => verdict.outcome(),
+        },
         command,
     }
 }

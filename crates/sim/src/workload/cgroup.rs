@@ -276,6 +276,10 @@ impl Workload for InGroups {
         self.inner.member(thread)
     }
 
+    fn sets_scheduling(&self) -> bool {
+        self.inner.sets_scheduling()
+    }
+
     fn needs_kernel_threads(&self) -> bool {
         self.inner.needs_kernel_threads()
     }

@@ -175,6 +175,10 @@ impl Workload for Daemons {
         self.inner.member(self.inner_thread(thread)?)
     }
 
+    fn sets_scheduling(&self) -> bool {
+        self.inner.sets_scheduling()
+    }
+
     fn needs_kernel_threads(&self) -> bool {
         self.inner.needs_kernel_threads()
     }

@@ -431,6 +431,10 @@ impl Hackbench {
 }
 
 impl Workload for Hackbench {
+    fn sets_scheduling(&self) -> bool {
+        self.options.fifo
+    }
+
     fn main_thread(&self) -> ThreadSpec {
         ThreadSpec::new("hackbench", "hackbench main")
     }

@@ -267,6 +267,10 @@ impl Workload for Mix {
         Some(nested.unwrap_or(&member.name))
     }
 
+    fn sets_scheduling(&self) -> bool {
+        self.agenda.changes_groups() || self.members.iter().any(MixMember::sets_scheduling)
+    }
+
     fn needs_kernel_threads(&self) -> bool {
         self.members.iter().any(|member| member.workload.needs_kernel_threads())
     }

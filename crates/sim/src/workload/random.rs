@@ -230,6 +230,10 @@ impl Workload for RandomWorkload {
         !self.over
     }
 
+    fn sets_scheduling(&self) -> bool {
+        true
+    }
+
     fn needs_kernel_threads(&self) -> bool {
         false
     }

@@ -324,6 +324,10 @@ impl Workload for Replay {
         task.is_none_or(|&task| self.courses[task].posts == 0)
     }
 
+    fn sets_scheduling(&self) -> bool {
+        true
+    }
+
     fn needs_kernel_threads(&self) -> bool {
         false
     }

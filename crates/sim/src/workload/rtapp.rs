@@ -407,6 +407,10 @@ fn ask(attributes: ThreadAttributes) -> Option<Action> {
 }
 
 impl Workload for RtApp {
+    fn sets_scheduling(&self) -> bool {
+        true
+    }
+
     fn named_cpus(&self) -> CpuMask {
         let of_task = self.plan.tasks.iter().map(|task| task.attributes);
         let of_phase = self.plan.tasks.iter().flat_map(|task| &task.phases).map(|phase| phase.attributes);

@@ -144,6 +144,10 @@ impl Spinners {
 }
 
 impl Workload for Spinners {
+    fn sets_scheduling(&self) -> bool {
+        self.spinners.iter().any(|spinner| spinner.nice != 0)
+    }
+
     fn groups(&self) -> Vec<GroupSpec> {
         let group = |(number, &weight): (usize, &u64)| GroupSpec {
             weight,

@@ -345,6 +345,10 @@ impl Workload for TasksWorkload {
         }
     }
 
+    fn sets_scheduling(&self) -> bool {
+        true
+    }
+
     fn needs_kernel_threads(&self) -> bool {
         false
     }

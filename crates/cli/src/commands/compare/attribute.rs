@@ -5,6 +5,7 @@ use fairlab_change::SearchTrials;
 use fairlab_change::attribute::{
     self, AttributeAnswer, AttributeSpec, Attribution, Contribution, MetricEffect, attribute,
 };
+use fairlab_change::left_out::mind_left_out;
 use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::kernel::KernelNeed;
 use fairlab_lab::names::{ShownMetrics, metrics_of};
@@ -78,7 +79,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     drop(progress);
     let provenance = provenance::here().of_search([&spec.baseline, &spec.other], &setting, spec.runs);
     let title = format!("What makes {} differ from {}", spec.other.name(), spec.baseline.name());
-    let parts = || parts_of(&spec, &ends, &output::words(&setting.workload));
+    let parts = || parts_of(&spec, &ends, &setting);
     exports.write_with(&title, || (output::with_provenance(&provenance, json!(found)), parts()))?;
     match args.experiment.setting.format {
         AnswerFormat::Json => output::answer_json(&provenance, json!(found))?,
@@ -86,19 +87,23 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
             let setting = format!("{} on {}\n", output::words(&setting.workload), setting.machine.name);
             let page = args.layout.page();
             let answers = found.metrics.iter().map(|answer| to_text(answer, page)).collect::<String>();
-            page.answer(&provenance, &(setting + &answers + &partial(&found)))?;
+            let notes = found.notices.iter().map(|notice| format!("note: {notice}\n")).collect::<String>();
+            page.answer(&provenance, &(setting + &answers + &notes + &partial(&found)))?;
         }
     }
     if found.stopped { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
 /// What the page has besides: how the two kernels differ in all metrics, how times are distributed.
-fn parts_of(spec: &AttributeSpec, runs: &[RunResult], workload: &str) -> Value {
+fn parts_of(spec: &AttributeSpec, runs: &[RunResult], setting: &RunSetting) -> Value {
+    let kernels = [spec.baseline.clone(), spec.other.clone()];
     let names = [&spec.baseline, &spec.other].map(|kernel| kernel.name().to_string());
-    let mut parts = of_sides(Some(workload), &sides_of(&names, runs), &[]);
+    let workload = output::words(&setting.workload);
+    let mut parts = of_sides(Some(&workload), &sides_of(&names, runs), &[]);
     let options = CompareOptions { margin: spec.margin, ..CompareOptions::default() };
     // Before both kernels have runs there is nothing to compare.
-    if let Ok(comparison) = compare(&names, runs, &options) {
+    if let Ok(mut comparison) = compare(&names, runs, &options) {
+        mind_left_out(&mut comparison, &kernels, &setting.machine, &setting.workload);
         parts["comparison"] = json!(CompareAnswer::from(&comparison));
     }
     parts
@@ -130,6 +135,9 @@ fn to_text(answer: &Attribution, page: PageStyle) -> String {
     );
     if answer.verdict == MetricVerdict::OneCourse {
         return text + "one course of events: runs never differ, and nothing can be attributed\n";
+    }
+    if answer.verdict == MetricVerdict::NotModelled {
+        return text + "the two kernels differ only in what is not modelled: nothing can be attributed\n";
     }
     let that_matter = answer.rows.iter().filter(|row| row.matters).collect::<Vec<_>>();
     if that_matter.is_empty() {

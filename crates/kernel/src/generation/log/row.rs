@@ -14,6 +14,7 @@ pub(super) use crate::generation::change::ChangeEffect::*;
 pub(super) use crate::generation::change::{ChangeEffect, LoggedCommit};
 use crate::generation::date::{Date, DatedBy};
 pub(super) use crate::generation::feature::Feature;
+pub(super) use crate::generation::matters_with::MattersWith::*;
 pub(super) use crate::generation::tunable::Tunable;
 pub(super) use crate::group::rules::*;
 pub(super) use crate::pelt::rules::*;

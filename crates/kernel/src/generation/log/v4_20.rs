@@ -17,7 +17,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Domain(AsymSpreading::NotBelow.effect()),
     ]),
     commit("cad68e552e77", page("2018-09-10"), "misfit-pull", "sched/fair: Consider misfit tasks when load-balancing", &[
-        NotModelled("told in the row of 3b1baa6496e6, two patches before it: between them no CPU pulls a misfit task"),
+        NotModelled(&[Apart("3b1baa6496e6")], "told in the row of 3b1baa6496e6, two patches before it: between them no CPU pulls a misfit task"),
     ]),
     commit("c469933e7721", memory("2018-11-12"), "exec-estimate", "sched/fair: Fix cpu_util_wake() for 'execl' type workloads", &[
         Select(OwnEstimate::TakenOff.effect()),

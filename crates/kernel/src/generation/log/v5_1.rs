@@ -23,6 +23,6 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Pelt(QueueDecay::Sums.effect()),
     ]),
     commit("2e8e19226398", memory("2019-04"), "period-loop-limit", "sched/fair: Limit sched_cfs_period_timer() loop to avoid hard lockup", &[
-        NotModelled(SCALED_PERIOD),
+        NotModelled(&[Quotas], SCALED_PERIOD),
     ]),
 ];

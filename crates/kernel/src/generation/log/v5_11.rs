@@ -21,6 +21,6 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Select(ForkNuma::QuarterOfDomain.effect()),
     ]),
     commit("13d5a5e9f9b8", git("2020-12-11"), "busy-core-passed", "sched/fair: Clear SMT siblings after determining the core is not idle", &[
-        NotModelled("what it costs to look at the other threads of a busy core"),
+        NotModelled(&[Smt], "what it costs to look at the other threads of a busy core"),
     ]),
 ];

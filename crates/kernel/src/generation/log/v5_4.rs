@@ -23,6 +23,6 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("eb92692b2544", git("2019-09-13"), "energy-by-domain", "sched/fair: Speed-up energy-aware wake-ups", &[Select(EnergyAware::ByDomain.effect())]),
     commit("4892f51ad54d", git("2019-09-25"), "energy-any-cpu", "sched/fair: Avoid redundant EAS calculation", &[Select(EnergyCandidates::AnyCpu.effect())]),
     commit("4929a4e6faa0", memory("2019-10"), "period-doubles", "sched/fair: Scale bandwidth quota and period without losing quota/period ratio precision", &[
-        NotModelled(SCALED_PERIOD),
+        NotModelled(&[Quotas], SCALED_PERIOD),
     ]),
 ];

@@ -42,6 +42,6 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("6cf82d559e1a", git("2019-12-17"), "load-step", "sched/cfs: fix spurious active migration", &[Balance(LoadStep::TwiceUnlessFailing.effect())]),
     commit("7ed735c33104", git("2019-12-17"), "idlest-local-not-allowed", "sched/fair: Fix find_idlest_group() to handle CPU affinity", &[
-        NotModelled("what chance leaves on the stack is compared where a task may not use its own group's CPUs"),
+        NotModelled(&[Apart("57abff067a08")], "what chance leaves on the stack is compared where a task may not use its own group's CPUs"),
     ]),
 ];

@@ -24,17 +24,17 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Groundwork("an average that nothing reads since 9f68395333ad"),
     ]),
     commit("6499b1b2dd1b", git("2020-02-24"), "numa-load", "sched/numa: Replace runnable_load_avg by load_avg", &[
-        NotModelled("NUMA balancing of tasks and memory"),
+        NotModelled(&[Nodes], "NUMA balancing of tasks and memory"),
     ]),
     commit("765047932f15", memory("2020-03-06"), "thermal-pressure", "sched/pelt: Add support to track thermal pressure", &[
-        NotModelled("capacity that heat takes away"),
+        NotModelled(&[Frequencies], "capacity that heat takes away"),
     ]),
     commit("6212437f0f60", git("2020-03-06"), "throttled-runnable", "sched/fair: Fix runnable_avg for throttled cfs", &[Bandwidth(UpperLevels::Aged.effect())]),
     commit("38502ab4bf3c", git("2020-03-06"), "no-energy-with-smt", "sched/topology: Don't enable EAS on SMT systems", &[
-        NotModelled("that machines with threads do not go by energy"),
+        NotModelled(&[EnergyModel, Smt], "that machines with threads do not go by energy"),
     ]),
     commit("467b7d01c469", git("2020-03-06"), "thermal-capacity", "sched/fair: Update cpu_capacity to reflect thermal pressure", &[
-        NotModelled("capacity that heat takes away"),
+        NotModelled(&[Frequencies], "capacity that heat takes away"),
     ]),
     commit("c32b4308295a", git("2020-03-20"), "util-source", "sched/fair: Improve spreading of utilization", &[
         Balance(UtilSource::QueueWithWaiting.effect()),
@@ -46,7 +46,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Core(AffinityDest::InTurn.effect()),
     ]),
     commit("26cf52229efc", memory("2020-03"), "least-weight", "sched: Avoid scale real weight down to zero", &[
-        NotModelled("before, a group's entity below 1/1024 of nice 0 weighed nothing"),
+        NotModelled(&[Groups], "before, a group's entity below 1/1024 of nice 0 weighed nothing"),
     ]),
     commit("6c8116c914b6", git("2020-03-20"), "idlest-load", "sched/fair: Fix condition of avg_load calculation", &[Select(IdlestLoad::WhenBusy.effect())]),
     commit("d76343c6b2b7", git("2020-04-08"), "average-rounding", "sched/fair: Align rq->avg_idle and rq->avg_scan_cost", &[

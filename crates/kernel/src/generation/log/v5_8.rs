@@ -5,7 +5,7 @@ use super::row::*;
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[LoggedCommit] = &[
-    commit("5a6d6a6ccb5f", memory("2020-04"), "refill-before-scaling", "sched/fair: Refill bandwidth before scaling", &[NotModelled(SCALED_PERIOD)]),
+    commit("5a6d6a6ccb5f", memory("2020-04"), "refill-before-scaling", "sched/fair: Refill bandwidth before scaling", &[NotModelled(&[Quotas], SCALED_PERIOD)]),
     commit("e98fa02c4f2e", git("2020-04-30"), "last-request", "sched/fair: Eliminate bandwidth race between throttling and distribution", &[
         Bandwidth(LastRequest::OneNanosecond.effect()),
     ]),
@@ -26,7 +26,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Select(WakeList::OrLeaving.effect()),
     ]),
     commit("126c2092e5c8", memory("2020-05"), "ttwu-pending", "sched: Add rq::ttwu_pending", &[
-        NotModelled("between an interrupt's arrival and the enqueue of what it brings, the CPU looks idle"),
+        NotModelled(&[Apart("d6962c4fe8f9")], "between an interrupt's arrival and the enqueue of what it brings, the CPU looks idle"),
     ]),
     commit("19a1f5ec6999", memory("2020-06"), "ilb-told", "sched: Fix smp_call_function_single_async() usage for ILB", &[
         Balance(IlbTold::OnceThere.effect()),

@@ -12,7 +12,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Pelt(AttachPoint::FirstEnqueue.effect()),
     ]),
     commit("df16b71c686c", git("2022-08-23"), "new-task-moves", "sched/fair: Allow changing cgroup of new forked task", &[
-        NotModelled("averages of new tasks that change groups before they run"),
+        NotModelled(&[Groups], "averages of new tasks that change groups before they run"),
     ]),
     commit("b9bae70440d2", git("2022-09-07"), "siblings-of-prev", "sched/fair: Avoid double search on same cpu", &[
         Select(SiblingScan::OthersOfPrevFirst.effect()),

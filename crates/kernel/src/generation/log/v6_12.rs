@@ -51,13 +51,13 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(RepickedTask::WhereItStood.effect()),
     ]),
     commit("fc1892becd56", memory("2024-09"), "delayed-entity-not-runnable", "sched/eevdf: Fixup PELT vs DELAYED_DEQUEUE", &[
-        NotModelled("between 152e11f6df29 and this a sleeper that had not left counted as runnable itself, too"),
+        NotModelled(&[Apart("152e11f6df29")], "between 152e11f6df29 and this a sleeper that had not left counted as runnable itself, too"),
     ]),
     commit("d4ac164bde7a", memory("2024-10"), "alone-on-its-queue", "sched/eevdf: Fix wakeup-preempt by checking cfs_rq->nr_running", &[
-        NotModelled("between 85e511df3cec and this a used request did not count only where the CPU had one task"),
+        NotModelled(&[Apart("85e511df3cec")], "between 85e511df3cec and this a used request did not count only where the CPU had one task"),
     ]),
     commit("9b5ce1a37e90", memory("2024-10"), "throttle-delayed", "sched: Fix sched_delayed vs cfs_bandwidth", &[
-        NotModelled("before, throttling a group's entity that slept on its queue corrupted the queue"),
+        NotModelled(&[Apart("152e11f6df29"), Quotas], "before, throttling a group's entity that slept on its queue corrupted the queue"),
     ]),
     commit("75b6499024a6", git("2024-09-03"), "delayed-leaves-class", "sched/fair: Properly deactivate sched_delayed task upon class change", &[
         Groundwork("a sleeper that stays queued leaves when its class changes: here from 152e11f6df29 on"),

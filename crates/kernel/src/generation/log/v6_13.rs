@@ -22,7 +22,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Pelt(DelayedTasks::NotRunnable.effect()),
     ]),
     commit("493afbd187c4", git("2024-12-09"), "delayed-buddy", "sched/fair: Fix NEXT_BUDDY", &[
-        NotModelled("with NEXT_BUDDY, a preferred entity that sleeps on its queue"),
+        NotModelled(&[Switched(Feature::NextBuddy)], "with NEXT_BUDDY, a preferred entity that sleeps on its queue"),
     ]),
     commit("6d71a9c61604", git("2025-01-09"), "place-anew", "sched/fair: Fix EEVDF entity placement bug causing scheduling lag", &[
         Fair(Reweight::PlaceAnew.effect()),

@@ -29,7 +29,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Groundwork("what only the root domain reads is computed only there"),
     ]),
     commit("3429dd57f0de", memory("2025-01"), "delayed-group-counted-once", "sched/fair: Fix inaccurate h_nr_runnable accounting with delayed dequeue", &[
-        NotModelled("in v6.13 a delayed group was taken off what counts as runnable beside its tasks"),
+        NotModelled(&[Groups], "in v6.13 a delayed group was taken off what counts as runnable beside its tasks"),
     ]),
     commit("76f970ce51c8", git("2025-03-15"), "any-autogroup", "Revert \"sched/core: Reduce cost of sched_move_task when config autogroup\"", &[
         Group(ExitMove::Always.effect()),

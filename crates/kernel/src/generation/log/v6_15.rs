@@ -12,9 +12,9 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         AddTunable(Tunable::BaseSlice, 700_000),
     ]),
     commit("563bc2161b94", git("2025-02-14"), "least-slice-propagated", "sched/eevdf: Force propagating min_slice of cfs_rq when {en,de}queue tasks", &[
-        NotModelled("least slices that were not handed up: here they are from aef6987d8954 on"),
+        NotModelled(&[Apart("aef6987d8954"), Groups, OwnScheduling], "least slices that were not handed up: here they are from aef6987d8954 on"),
     ]),
     commit("bbce3de72be5", git("2025-04-26"), "endless-slice", "sched/eevdf: Fix se->slice being set to U64_MAX and resulting crash", &[
-        NotModelled("an endless slice of an empty group, and a crash"),
+        NotModelled(&[Apart("aef6987d8954"), Groups], "an endless slice of an empty group, and a crash"),
     ]),
 ];

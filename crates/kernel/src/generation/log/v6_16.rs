@@ -9,7 +9,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Pelt(UtilEstCapacity::Any.effect()),
     ]),
     commit("c70fc32f4443", git("2025-04-16"), "reweight-without-self", "sched/fair: Adhere to place_entity() constraints", &[
-        NotModelled("an entity that counts itself while its weight changes, from 6d71a9c61604 on"),
+        NotModelled(&[Apart("6d71a9c61604"), ChangedWeights], "an entity that counts itself while its weight changes, from 6d71a9c61604 on"),
     ]),
     commit("aa3ee4f0b754", git("2025-05-21"), "sync-beside-delayed", "sched/fair: Fixup wake_up_sync() vs DELAYED_DEQUEUE", &[
         Select(SyncAlone::Runnable.effect()),

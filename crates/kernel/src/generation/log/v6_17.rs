@@ -12,10 +12,10 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Fair(SliceProtection::UntilShortestRequest.effect()),
     ]),
     commit("052c3d87c82e", git("2025-07-09"), "parity-least-slice", "sched/fair: Limit run to parity to the min slice of enqueued entities", &[
-        NotModelled("told in the row of 3a0baa8e6c57, which follows it"),
+        NotModelled(&[Apart("3a0baa8e6c57")], "told in the row of 3a0baa8e6c57, which follows it"),
     ]),
     commit("0b9ca2dcabc3", git("2025-07-09"), "protection-reschedules", "sched/fair: Always trigger resched at the end of a protected period", &[
-        NotModelled("told in the row of 3a0baa8e6c57, of the series"),
+        NotModelled(&[Apart("3a0baa8e6c57")], "told in the row of 3a0baa8e6c57, of the series"),
     ]),
     commit("cccb45d7c429", page("2025-07-09"), "server-less-eager", "sched/deadline: Less agressive dl_server handling", &[
         Server(StopServer::AtPick.effect()),

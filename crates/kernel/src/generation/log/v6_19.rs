@@ -10,7 +10,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Select(IdlestCounts::AllowedCpus.effect()),
     ]),
     commit("06f2c90885e9", git("2025-10-16"), "platform-distances", "sched: Create architecture specific sched domain distances", &[
-        NotModelled("NUMA levels that a platform names itself"),
+        NotModelled(&[Nodes], "NUMA levels that a platform names itself"),
     ]),
     commit("79f3f9bedd14", git("2025-11-11"), "zero-vruntime", "sched/eevdf: Fix min_vruntime vs avg_vruntime", &[
         Fair(VirtualZero::AverageAtQueueing.effect()),
@@ -20,7 +20,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Server(IdleCharge::AsRun.effect()),
     ]),
     commit("e636ffb9e31b", memory("2025-11-11"), "server-idle-time", "sched/deadline: Fix dl_server time accounting", &[
-        NotModelled("told in the row of f5a538c07df2, which it follows"),
+        NotModelled(&[Apart("f5a538c07df2")], "told in the row of f5a538c07df2, which it follows"),
     ]),
     commit("aceccac58ad7", git("2025-11-17"), "next-buddy-on", "sched/fair: Enable scheduler feature NEXT_BUDDY", &[
         SetFeature(Feature::NextBuddy, true),
@@ -37,7 +37,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         AddFeature(Feature::NiRandom, true),
     ]),
     commit("522fb20fbdbe", memory("2025-11"), "newidle-serialize", "sched/fair: Have SD_SERIALIZE affect newidle balancing", &[
-        NotModelled("a level that one CPU at a time may balance"),
+        NotModelled(&[Nodes], "a level that one CPU at a time may balance"),
     ]),
     commit("ca125231dd29", git("2025-12-06"), "stalled-contribution", "sched/fair: Fix unfairness caused by stalled tg_load_avg_contrib when the last task migrates out", &[
         Pelt(QueueDecay::NoContribution.effect()),

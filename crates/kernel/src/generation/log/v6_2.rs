@@ -9,7 +9,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Select(EnergyCandidates::RoomierThanPrev.effect()),
     ]),
     commit("d6962c4fe8f9", memory("2022-11"), "pending-until-queued", "sched: Clear ttwu_pending after enqueue_task()", &[
-        NotModelled("before, a CPU looked idle between an interrupt's arrival and the enqueue of what it brings"),
+        NotModelled(&[Apart("126c2092e5c8")], "before, a CPU looked idle between an interrupt's arrival and the enqueue of what it brings"),
     ]),
     commit("48d5e9daa8b7", git("2022-10-27"), "clamp-margin", "sched/uclamp: Fix relationship between uclamp and migration margin", &[
         OutOfSight("clamped utilization: tasks and groups give no hints (uclamp)"),

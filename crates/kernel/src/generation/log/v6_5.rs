@@ -9,10 +9,10 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(Packing::FromIdleCores.effect()),
     ]),
     commit("ef7657d4d2d6", memory("2023-05-08"), "packing-simpler", "sched/fair: Simplify asym_packing logic for SMT cores", &[
-        NotModelled("taken as a part of eefefa716c9f"),
+        NotModelled(&[Apart("eefefa716c9f"), PreferredCpus], "taken as a part of eefefa716c9f"),
     ]),
     commit("18ad34532755", memory("2023-05-08"), "packing-helps", "sched/fair: Let low-priority cores help high-priority busy SMT cores", &[
-        NotModelled("taken as a part of eefefa716c9f"),
+        NotModelled(&[Apart("eefefa716c9f"), PreferredCpus], "taken as a part of eefefa716c9f"),
     ]),
     commit("5fd6d7f43958", git("2023-05-08"), "full-smt-tie", "sched/fair: Keep a fully_busy SMT sched group as busiest", &[
         Balance(FullTie::LastUnlessSmt.effect()),
@@ -21,7 +21,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(SiblingPreference::OfBusiest.effect()),
     ]),
     commit("c9ca07886aaa", memory("2023-05-08"), "packing-not-even", "sched/fair: Do not even the number of busy CPUs via asym_packing", &[
-        NotModelled("taken as a part of eefefa716c9f"),
+        NotModelled(&[Apart("eefefa716c9f"), PreferredCpus], "taken as a part of eefefa716c9f"),
     ]),
     commit("995998ebdebd", git("2023-05-08"), "packing-cores-only", "x86/sched: Remove SD_ASYM_PACKING from the SMT domain flags", &[
         Domain(PackingLevels::Cores.effect()),
@@ -30,7 +30,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Domain(SiblingPriority::OfCore.effect()),
     ]),
     commit("044f0e27dec6", memory("2023-05-08"), "packing-packages", "x86/sched: Add the SD_ASYM_PACKING flag to the die domain of hybrid processors", &[
-        NotModelled("packing of tasks beyond one cache"),
+        NotModelled(&[PreferredCpus], "packing of tasks beyond one cache"),
     ]),
     commit("bf2dc42d6beb", git("2023-05-08"), "group-smt-flag", "sched/topology: Propagate SMT flags when removing degenerate domain", &[
         Domain(GroupFlags::SmtKept.effect()),

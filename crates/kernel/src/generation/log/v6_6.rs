@@ -27,7 +27,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         OutOfSight("wakeups that ask for the waker's CPU (seccomp notifications)"),
     ]),
     commit("7ee7642c9141", git("2023-07-13"), "asymmetric-stable", "sched/fair: Stabilize asym cpu capacity system idle cpu selection", &[
-        NotModelled("where a search begins for a task that fits no CPU"),
+        NotModelled(&[DifferentCpus], "where a search begins for a task that fits no CPU"),
     ]),
     commit("af4cf40470c2", git("2023-07-19"), "avg-vruntime", "sched/fair: Add cfs_rq::avg_vruntime", &[
         Groundwork("an average is kept that nothing reads yet"),
@@ -97,16 +97,16 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("450e749707bc", git("2023-09-13"), "smt4", "sched/fair: Fix SMT4 group_smt_balance handling", &[Balance(SmtGroups::RelievedByIdle.effect())]),
     commit("2f2fc17bab00", memory("2023-09"), "slice-at-placement", "sched/eevdf: Also update slice on placement", &[
-        NotModelled("between 147f3efaa241 and this a placed entity had the request of its last deadline"),
+        NotModelled(&[Apart("147f3efaa241")], "between 147f3efaa241 and this a placed entity had the request of its last deadline"),
     ]),
     commit("650cad561cce", git("2023-10-03"), "floor-average", "sched/eevdf: Fix avg_vruntime()", &[Fair(AverageRounding::Down.effect())]),
     commit("8dafa9d0eb1a", memory("2023-10"), "heap-after-reweight", "sched/eevdf: Fix min_deadline heap integrity", &[
-        NotModelled("between 147f3efaa241 and this a search could miss deadlines that a reweight had moved"),
+        NotModelled(&[Apart("147f3efaa241")], "between 147f3efaa241 and this a search could miss deadlines that a reweight had moved"),
     ]),
     commit("b01db23d5923", memory("2023-10"), "whole-search", "sched/eevdf: Fix pick_eevdf()", &[
-        NotModelled("between 147f3efaa241 and this a search could miss the earliest deadline"),
+        NotModelled(&[Apart("147f3efaa241")], "between 147f3efaa241 and this a search could miss the earliest deadline"),
     ]),
     commit("d2929762cc3f", memory("2023-10"), "heap-of-waiting", "sched/eevdf: Fix heap corruption more", &[
-        NotModelled("between 8dafa9d0eb1a and this a search could go astray after the running entity's reweight"),
+        NotModelled(&[Apart("8dafa9d0eb1a")], "between 8dafa9d0eb1a and this a search could go astray after the running entity's reweight"),
     ]),
 ];

@@ -8,12 +8,12 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("1528c661c24b", git("2023-09-18"), "tg-load-ratelimit", "sched/fair: Ratelimit update to tg->load_avg", &[
         Pelt(TgContribution::OncePerMillisecond.effect()),
     ]),
-    commit("2f8c62296b6f", memory("2023-09"), "distribution-list", "sched/fair: Fix warning in bandwidth distribution", &[NotModelled(RACE)]),
+    commit("2f8c62296b6f", memory("2023-09"), "distribution-list", "sched/fair: Fix warning in bandwidth distribution", &[NotModelled(&[Quotas], RACE)]),
     commit("6b00a4014765", git("2023-09-29"), "energy-full-cpus", "sched/fair: Set max_spare_cap_cpu even if max_spare_cap is 0 in feec()", &[
         Groundwork("without clamps a CPU that fits has room left"),
     ]),
     commit("5b77261c5510", git("2023-10-09"), "energy-any-complexity", "sched/topology: Remove the EM_MAX_COMPLEXITY limit", &[
-        NotModelled("machines of so many performance domains that they did not go by energy"),
+        NotModelled(&[EnergyModel], "machines of so many performance domains that they did not go by energy"),
     ]),
     commit("f577cd57bfaa", git("2023-10-12"), "pkg-name", "sched/topology: Rename 'DIE' domain to 'PKG'", &[Domain(PackageName::Pkg.effect())]),
     commit("f0498d2a54e7", memory("2023-10"), "stopper-at-once", "sched: Fix stop_one_cpu_nowait() vs hotplug", &[

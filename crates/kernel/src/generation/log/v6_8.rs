@@ -29,9 +29,9 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(UtilStep::DoublingWithFailures.effect()),
     ]),
     commit("b3edde44e5d4", git("2023-12-23"), "governor-reference", "cpufreq/schedutil: Use a fixed reference frequency", &[
-        NotModelled("clocks whose highest frequency is not that of their capacity"),
+        NotModelled(&[Frequencies], "clocks whose highest frequency is not that of their capacity"),
     ]),
     commit("e37617c8e53a", git("2024-01-16"), "governor-non-invariant", "sched/fair: Fix frequency selection for non-invariant case", &[
-        NotModelled("machines on which the scheduler does not know the frequency"),
+        NotModelled(&[Frequencies], "machines on which the scheduler does not know the frequency"),
     ]),
 ];

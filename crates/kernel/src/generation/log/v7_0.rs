@@ -21,13 +21,13 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(NewidleClock::AsItStands.effect()),
     ]),
     commit("95a0155224a6", git("2025-12-14"), "hrtick-less-work", "sched/fair: Limit hrtick work", &[
-        NotModelled(HRTICK_BEFORE),
+        NotModelled(&[Switched(Feature::Hrtick)], HRTICK_BEFORE),
     ]),
     commit("80390ead2080", git("2025-12-15"), "own-protection-field", "sched/fair: Separate se->vlag from se->vprot", &[
         Fair(ReweightProtection::Stays.effect()),
     ]),
     commit("704069649b5b", git("2025-12-17"), "class-above-told", "sched/core: Rework sched_class::wakeup_preempt() and rq_modified_*()", &[
-        NotModelled("which class is told when a task comes to a higher one"),
+        NotModelled(&[OwnScheduling], "which class is told when a task comes to a higher one"),
     ]),
     commit("6ab7973f2540", git("2025-12-19"), "sched-avg-fold-fix", "sched/fair: Fix sched_avg fold", &[
         Groundwork("the fold of 089d84203ad4 is here as it was meant"),

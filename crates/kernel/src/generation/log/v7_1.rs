@@ -21,10 +21,10 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("fd54d81c2c0e", git("2026-02-23"), "sched-idle-beside-others", "sched/fair: Skip SCHED_IDLE rq for SCHED_IDLE task", &[
         Select(SchedIdleCpu::UnlessAlike.effect()),
     ]),
-    commit("558c18d3fbb6", memory("2026-02"), "hrtick-duration", "sched/eevdf: Fix HRTICK duration", &[NotModelled(HRTICK_BEFORE)]),
-    commit("97015376642f", memory("2026-02"), "hrtick-update", "sched/fair: Simplify hrtick_update()", &[NotModelled(HRTICK_BEFORE)]),
-    commit("5d88e424ec1b", memory("2026-02"), "hrtick-hard", "sched/fair: Make hrtick resched hard", &[NotModelled(HRTICK_BEFORE)]),
-    commit("c8cdb9b51640", memory("2026-02"), "hrtick-tiny", "sched/hrtick: Avoid tiny hrtick rearms", &[NotModelled(HRTICK_BEFORE)]),
+    commit("558c18d3fbb6", memory("2026-02"), "hrtick-duration", "sched/eevdf: Fix HRTICK duration", &[NotModelled(&[Switched(Feature::Hrtick)], HRTICK_BEFORE)]),
+    commit("97015376642f", memory("2026-02"), "hrtick-update", "sched/fair: Simplify hrtick_update()", &[NotModelled(&[Switched(Feature::Hrtick)], HRTICK_BEFORE)]),
+    commit("5d88e424ec1b", memory("2026-02"), "hrtick-hard", "sched/fair: Make hrtick resched hard", &[NotModelled(&[Switched(Feature::Hrtick)], HRTICK_BEFORE)]),
+    commit("c8cdb9b51640", memory("2026-02"), "hrtick-tiny", "sched/hrtick: Avoid tiny hrtick rearms", &[NotModelled(&[Switched(Feature::Hrtick)], HRTICK_BEFORE)]),
     commit("926475806606", git("2026-02-23"), "clamp-overutilized", "sched/fair: Update overutilized detection", &[
         OutOfSight("clamped utilization: tasks and groups give no hints (uclamp)"),
     ]),

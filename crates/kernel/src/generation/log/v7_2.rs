@@ -24,13 +24,13 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(NewidlePlace::InPick.effect()),
     ]),
     commit("bf6aa722198d", memory("2026-05"), "misfit-not-to-busy-core", "sched/fair: Reject misfit pulls onto busy SMT siblings on asym-capacity", &[
-        NotModelled("threads of CPUs of different capacities"),
+        NotModelled(&[DifferentCpus, Smt], "threads of CPUs of different capacities"),
     ]),
     commit("3b7be8e7fa69", memory("2026-05"), "report-clock", "sched/fair: Use rq_clock() in update_tg_load_avg() rate-limit", &[
         OutOfSight("the clock that limits reports to a group: here it was always the queue's"),
     ]),
     commit("28ad5427682b", memory("2026-06"), "unthrottle-charges", "sched/fair: Call update_curr() before unthrottling the hierarchy", &[
-        NotModelled("told in the row of f666241e6bd5, of the series"),
+        NotModelled(&[Apart("f666241e6bd5"), Quotas], "told in the row of f666241e6bd5, of the series"),
     ]),
     commit("dd29c017aed6", memory("2026-05-19"), "rt-push-locks", "sched/rt: Have RT_PUSH_IPI be default off for non PREEMPT_RT", &[
         Groundwork("here no CPU waits for the lock of another's runqueue: the same task comes either way"),

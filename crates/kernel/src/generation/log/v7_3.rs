@@ -6,7 +6,7 @@ use super::row::*;
 #[rustfmt::skip]
 pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("fa02b2868420", git("<=2026-08-18"), "class-that-is-told", "sched/core: Fix inter-class wakeup_preempt()", &[
-        NotModelled("which class is told when a task comes to a higher one"),
+        NotModelled(&[OwnScheduling], "which class is told when a task comes to a higher one"),
     ]),
     commit("4f166adb5cb0", git("<=2026-08-18"), "group-runnable-wide", "sched/fair: Fix overflow in update_tg_cfs_runnable()", &[
         Pelt(GroupRunnableSum::Wide.effect()),
@@ -59,19 +59,19 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(IlbChoice::FirstOfIdleCore.effect()),
     ]),
     commit("180ff97c1869", git("<=2026-08-08"), "busy-siblings", "sched/fair: Do not skip CPUs of similar capacity with busy SMT siblings", &[
-        NotModelled("threads of CPUs of different capacities"),
+        NotModelled(&[DifferentCpus, Smt], "threads of CPUs of different capacities"),
     ]),
     commit("6060d61d13a1", git("<=2026-08-08"), "overloaded-asym", "sched/fair: Also gate overloaded status update for SD_ASYM_CPUCAPACITY", &[
-        NotModelled("when a machine of different CPUs counts as overloaded"),
+        NotModelled(&[DifferentCpus], "when a machine of different CPUs counts as overloaded"),
     ]),
     commit("50b101f6e586", git("<=2026-08-08"), "capacity-before-type", "sched/fair: Check CPU capacity before comparing group types during load balance", &[
-        NotModelled("groups of CPUs of different capacities"),
+        NotModelled(&[DifferentCpus], "groups of CPUs of different capacities"),
     ]),
     commit("0fbd428d0788", git("<=2026-08-08"), "misfit-if-helped", "sched/fair: Skip misfit load accounting when the destination CPU cannot help", &[
-        NotModelled("tasks too large for CPUs of different capacities"),
+        NotModelled(&[DifferentCpus], "tasks too large for CPUs of different capacities"),
     ]),
     commit("7fd540b1bcaf", git("<=2026-08-08"), "identical-capacity", "sched/fair: Allow load balancing between CPUs of identical capacity", &[
-        NotModelled("clusters of equal CPUs beside others"),
+        NotModelled(&[DifferentCpus], "clusters of equal CPUs beside others"),
     ]),
     commit("f2c2ba7219e5", git("<=2026-08-18"), "asym-sibling-again", "sched/topology: Restore SD_PREFER_SIBLING in domains with asymmetric capacity", &[
         Domain(AsymSpreading::LikeOthers.effect()),

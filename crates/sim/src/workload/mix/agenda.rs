@@ -59,6 +59,13 @@ impl Agenda {
         Some(Ok(deed))
     }
 
+    /// Whether groups are changed on the way.
+    pub fn changes_groups(&self) -> bool {
+        self.left
+            .iter()
+            .any(|(_, deed)| matches!(deed, LauncherAction::Write { .. } | LauncherAction::Move { .. }))
+    }
+
     /// CPUs that are written to groups' files.
     pub fn named_cpus(&self) -> CpuMask {
         let cpus = self.left.iter().filter_map(|(_, deed)| match deed {

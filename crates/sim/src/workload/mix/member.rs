@@ -150,6 +150,12 @@ impl MixMember {
         self.place.policy.is_some_and(Policy::is_rt)
     }
 
+    /// Whether a thread of it may get a policy, a nice level or a slice of its own.
+    pub fn sets_scheduling(&self) -> bool {
+        let MemberPlace { policy, nice, slice, .. } = &self.place;
+        policy.is_some() || nice.is_some() || slice.is_some() || self.workload.sets_scheduling()
+    }
+
     /// Every CPU that it names.
     pub fn named_cpus(&self) -> CpuMask {
         self.workload.named_cpus().or(&self.place.cpus.unwrap_or(CpuMask::EMPTY))
