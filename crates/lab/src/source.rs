@@ -15,7 +15,7 @@ use fairlab_files::temporary;
 use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::{Generation, Scheduler};
 use fairlab_native::build::{BuildOptions, CachedKernel, PreemptionChoice, Source, build, named};
-use fairlab_native::worker::{Outbox, in_recording_worker, in_worker};
+use fairlab_native::worker::{Outbox, in_recording_worker};
 use fairlab_native::{ImageFile, LoadedImage, NativeScheduler, OwnDomain};
 use fairlab_sim::workload::Workload;
 use fairlab_sim::{Engine, Machine};
@@ -43,6 +43,8 @@ pub struct SourceKernel {
     tunables: Vec<(String, i64)>,
     /// The preemption model that it is built with.
     preemption: PreemptionChoice,
+    /// Whether its runs write a trace.
+    recorded: bool,
     /// What it was built to, by ticks a second; the first user builds it.
     built: Arc<Mutex<BTreeMap<u64, CachedKernel>>>,
 }
@@ -99,8 +101,8 @@ impl SourceKernel {
                 Err(refused) => return Err(refused),
             },
         };
-        let name = name.to_string();
-        Ok(SourceKernel { name, tree, features, tunables, preemption, built: Arc::default() })
+        let (name, recorded, built) = (name.to_string(), false, Arc::default());
+        Ok(SourceKernel { name, tree, features, tunables, preemption, recorded, built })
     }
 
     /// Its name.
@@ -317,13 +319,11 @@ pub(crate) fn run(
     // Its files are read here: the process of the run opens none.
     let workload = workloads::build(&spec.workload)?;
     let work = |scheduler| carried_out(spec, workload, scheduler).map(Some);
-    let sent = kernel.drive_and_record(&spec.machine, spec.trace.is_some(), stop, work);
-    if let (Some(folder), false) =
-        (spec.trace.as_deref().and_then(|path| path.parent()), matches!(sent, Ok(Some(_))))
-    {
-        // The writer of the trace is gone.
-        temporary::clean_beside(folder);
-    }
+    let kernel = SourceKernel { recorded: spec.trace.is_some(), ..kernel.clone() };
+    let sent = kernel.drive(&spec.machine, stop, work);
+    // Where it did not end, the writer of the trace is gone.
+    let left = spec.trace.as_deref().filter(|_| !matches!(sent, Ok(Some(_))));
+    left.and_then(Path::parent).into_iter().for_each(temporary::clean_beside);
     sent?.map(received).transpose()
 }
 
@@ -353,17 +353,6 @@ impl SourceKernel {
         stop: &AtomicBool,
         act: impl FnOnce(NativeScheduler) -> Result<Option<T>, LabError>,
     ) -> Result<Option<T>, LabError> {
-        self.drive_and_record(machine, false, stop, act)
-    }
-
-    /// As [`drive`](Self::drive); `act` writes files if it is `recorded`.
-    fn drive_and_record<T: Serialize + DeserializeOwned>(
-        &self,
-        machine: &Machine,
-        recorded: bool,
-        stop: &AtomicBool,
-        act: impl FnOnce(NativeScheduler) -> Result<Option<T>, LabError>,
-    ) -> Result<Option<T>, LabError> {
         let built = self.prepare(machine, &|_, _| (), stop)?;
         let image = ImageFile::open_sound(&built.image(), &built.manifest.checksum)?;
         let work = |image: LoadedImage, _: &mut Outbox| {
@@ -372,9 +361,8 @@ impl SourceKernel {
             serde_json::to_vec(&act(scheduler)?)
                 .map_err(|error| LabError::new(error.to_string(), "report this"))
         };
-        let within: fn(&_, &_, _, &mut dyn FnMut(&[u8])) -> _ =
-            if recorded { in_recording_worker } else { in_worker };
-        let Some(sent) = within(&image, stop, work, &mut |_| ())? else { return Ok(None) };
+        let sent = in_recording_worker(&image, self.recorded, stop, work, &mut |_| ())?;
+        let Some(sent) = sent else { return Ok(None) };
         serde_json::from_slice(&sent).map_err(damaged)
     }
 }

@@ -91,23 +91,26 @@ pub fn in_worker(
     work: impl FnOnce(LoadedImage, &mut Outbox) -> Result<Vec<u8>, LabError>,
     receive: &mut dyn FnMut(&[u8]),
 ) -> Result<Option<Vec<u8>>, LabError> {
-    let sealed = |image, outbox: &mut Outbox| {
-        limits::seal(&outbox.outlets());
-        work(image, outbox)
-    };
-    in_recording_worker(image, stop, sealed, receive)
+    in_recording_worker(image, false, stop, work, receive)
 }
 
-/// As [`in_worker`], but `work` may also write files, by threads of its own.
+/// As [`in_worker`]; if it is `recorded`, `work` may also write files, by threads of its own.
 ///
 /// # Errors
 /// As there, but for the system calls.
 pub fn in_recording_worker(
     image: &ImageFile,
+    recorded: bool,
     stop: &AtomicBool,
     work: impl FnOnce(LoadedImage, &mut Outbox) -> Result<Vec<u8>, LabError>,
     receive: &mut dyn FnMut(&[u8]),
 ) -> Result<Option<Vec<u8>>, LabError> {
+    let work = |image, outbox: &mut Outbox| {
+        if !recorded {
+            limits::seal(&outbox.outlets());
+        }
+        work(image, outbox)
+    };
     let worker = WorkerProcess::start(image, work)?;
     let inbox = worker.listen(stop, receive);
     let report = worker.report();

@@ -126,7 +126,7 @@ fn a_sure_step_between_neighbours_names_its_commit() {
     for (what, table) in tables {
         let found = search(table);
         let steps = found.crossings.iter().flat_map(|crossing| &crossing.steps);
-        let named = steps.map(|step| step.id()).collect::<Vec<_>>();
+        let named = steps.map(fairlab_change::WayStep::id).collect::<Vec<_>>();
         assert_eq!(
             (found.finding, named),
             (SearchFinding::Found, vec![CURB.to_string()]),
@@ -153,7 +153,7 @@ fn what_is_not_sure_is_open() {
     assert_eq!(found.finding == SearchFinding::Undecided, is_open, "{found:#?}");
     assert_ne!(found.finding, SearchFinding::Several, "{found:#?}");
     if found.finding == SearchFinding::Found {
-        assert_eq!(found.crossings[0].steps.last().map(|step| step.id()).as_deref(), Some(CURB));
+        assert_eq!(found.crossings[0].steps.last().map(fairlab_change::WayStep::id).as_deref(), Some(CURB));
     }
     let alike: Table = |_, seed| 249.0 + 0.1 * chance(seed, 2);
     assert_eq!(search(alike).finding, SearchFinding::Nothing);

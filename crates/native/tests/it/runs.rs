@@ -321,7 +321,7 @@ fn a_run_asks_the_host_for_nothing_unless_it_is_recorded() {
         let refused = in_worker(image(), &stop, work, &mut |_| ()).expect_err("it is no recorded run");
         assert!(refused.problem.contains("its code has asked the host for "), "{name}: {refused:?}");
         assert!(!path.exists(), "{name}");
-        let allowed = in_recording_worker(image(), &stop, work, &mut |_| ());
+        let allowed = in_recording_worker(image(), true, &stop, work, &mut |_| ());
         assert_eq!(allowed, Ok(Some(Vec::new())), "{name}");
         assert_eq!(path.exists(), name == "write a file");
     }
