@@ -16,11 +16,10 @@ fn problem(row: &str) -> Option<String> {
     if cells.len() != COLUMNS || cells.iter().any(|cell| cell.is_empty()) {
         return Some(format!("{} cells: {row}", cells.len()));
     }
-    let path = root().join(path);
-    if !path.is_file() {
-        return Some(format!("no file {}", path.display()));
+    if !root().join(path).is_file() {
+        return Some(format!("no file {path}"));
     }
-    let source = text(&path);
+    let source = text(path);
     let lines = source.lines().map(str::trim).collect::<Vec<_>>();
     let is_it =
         |line: &&str| line.strip_prefix("fn ").is_some_and(|rest| rest.starts_with(&format!("{name}(")));
@@ -28,12 +27,12 @@ fn problem(row: &str) -> Option<String> {
     let is_test = at.is_some_and(|at| {
         lines[..at].iter().rev().take_while(|line| line.starts_with("#[")).any(|line| *line == "#[test]")
     });
-    (!is_test).then(|| format!("{} has no test {name}", path.display()))
+    (!is_test).then(|| format!("{path} has no test {name}"))
 }
 
 #[test]
 fn each_good_guess_is_held_by_a_test() {
-    let page = text(&root().join("docs/good-guesses.md"));
+    let page = text("docs/good-guesses.md");
     let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect::<Vec<_>>();
     assert_none(
         "each row of docs/good-guesses.md has six cells and a test",
