@@ -11,6 +11,7 @@ pub mod first_divergence;
 pub mod gate;
 pub mod patch;
 pub mod releases;
+pub mod tree_model;
 mod trials;
 
 pub use commit_path::WayStep;
