@@ -395,9 +395,9 @@ def oracle(
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Oracle:
-    """Compares models with the code of Debian's releases after each call: named workloads on 4 to 192 CPUs, and random cases.
+    """Compares models with the code of releases after each call: named workloads on 4 to 192 CPUs, and random cases.
 
-    release: ``"6.1"``, ``"debian-6.1"``; by default all. seeds: of each named workload on each machine. cases: for each release.
+    release: ``"6.1"``, ``"debian-6.1"``, or trees, ``"src:FOLDER"``; by default all of Debian's. seeds: of each named workload on each machine. cases: for each release.
     on: where that runs, as for :func:`sweep`; each machine builds the releases, and has to come to equal code. out, jobs and
     progress are as for :func:`fidelity`.
     """

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod left_out;
 pub mod patch;
 pub mod releases;
+pub mod tree_model;
 mod trials;
 
 pub use commit_path::WayStep;

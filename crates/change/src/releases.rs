@@ -1,4 +1,5 @@
 //! The model beside the code of real releases, call by call: named workloads on machines of 4 to 192 CPUs, and cases by chance.
+//! Releases are Debian's, or trees that the user has.
 //!
 //! A run counts as alike if nothing that was compared differs from its first call to its last. At the first difference its
 //! comparison ends, so shares of comparisons alone would flatter the model.
@@ -14,8 +15,12 @@ use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::cells::CellWorkers;
 use fairlab_lab::oracle::{OracleRun, Survey, SurveyCell};
-use fairlab_lab::{Kernel, LabError, Progress};
+use fairlab_lab::source::SourceKernel;
+use fairlab_lab::{Kernel, LabError, Progress, machines};
+use fairlab_native::build::Source;
 use fairlab_verify::oracle::OracleFindings;
+
+use crate::tree_model::model_of;
 
 pub use answer::{OracleTable, ReleaseAnswer, RowAnswer};
 
@@ -69,11 +74,15 @@ pub struct Extent {
 #[derive(Clone, Debug)]
 pub struct Followed {
     /// The modelled kernel, which follows.
-    pub kernel: &'static str,
+    pub kernel: String,
     /// The kernel that leads.
-    pub against: &'static str,
+    pub against: String,
     /// The leader's release, as its sources say.
     pub release: String,
+    /// Where its sources are from.
+    pub sources: String,
+    /// Commits that the sources show beyond their release, which the model has been given.
+    pub backports: Vec<&'static str>,
     /// By machine, and last the cases by chance.
     pub rows: Vec<Row>,
 }
@@ -125,34 +134,55 @@ impl Followed {
     }
 }
 
-/// Follows the release called `only`, or all where that is empty, wherever. With a folder, runs are kept there. Gives `None` when
-/// `stop` was set before the end.
+/// A pair of kernels to be compared: a model and the sources of what it stands for.
+#[derive(Clone, Debug)]
+struct ReleasePair {
+    /// The model's name with its settings.
+    kernel: String,
+    against: String,
+    backports: Vec<&'static str>,
+}
+
+/// Follows the releases that `only` names, wherever: Debian's by their names, trees as `src:FOLDER`. An empty name means all of
+/// Debian's. With a folder, runs are kept there. Gives `None` when `stop` was set before the end.
 ///
 /// # Errors
-/// No release has such a name, a kernel cannot be built, or as of [`Survey::make`].
+/// No release has such a name, a kernel cannot be built or is not modelled, or as of [`Survey::make`].
 pub fn survey(
-    only: &str,
+    only: &[String],
     extent: Extent,
     folder: Option<&Path>,
     place: CellWorkers<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<Option<Vec<Followed>>, LabError> {
-    let named =
-        |kernel: &str| only.is_empty() || [kernel, kernel.trim_start_matches("debian-")].contains(&only);
-    let releases = RELEASES.into_iter().filter(|(kernel, _)| named(name_of(kernel))).collect::<Vec<_>>();
-    if releases.is_empty() {
-        let known = RELEASES.map(|(kernel, _)| name_of(kernel)).join(", ");
-        return Err(LabError::new(format!("no release is called '{only}'"), format!("there are {known}")));
+    let mut releases = Vec::new();
+    for name in only {
+        match name.strip_prefix(TREE) {
+            Some(tree) => releases.extend(trees(tree, stop)?),
+            None => releases.extend(of_debian(name)?),
+        }
     }
     let tasks = tasks(releases.len(), extent);
     let cells = tasks.iter().map(|task| task.cell.clone()).collect();
-    let survey = Survey::new(MACHINES[0], &releases, cells, stop)?;
+    let pairs = releases.iter().map(|pair| (pair.kernel.as_str(), pair.against.as_str())).collect::<Vec<_>>();
+    let survey = Survey::new(MACHINES[0], &pairs, cells, stop)?;
     let Some(runs) = survey.make(folder, place, on_progress, stop)? else { return Ok(None) };
     let rows = || MACHINES.map(Some).into_iter().chain([None]).map(Row::on).collect();
-    let followed = releases.iter().enumerate().map(|(number, &(kernel, against))| {
-        let release = survey.leader(number).map(Kernel::release).unwrap_or_default();
-        Followed { kernel: name_of(kernel), against, release, rows: rows() }
+    let followed = releases.iter().enumerate().map(|(number, pair)| {
+        let leader = survey.leader(number);
+        let sources = match leader {
+            Some(Kernel::Source(tree)) => tree.source().as_ref().map(Source::provenance).unwrap_or_default(),
+            _ => String::new(),
+        };
+        Followed {
+            kernel: name_of(&pair.kernel).to_string(),
+            against: pair.against.clone(),
+            release: leader.map(Kernel::release).unwrap_or_default(),
+            sources,
+            backports: pair.backports.clone(),
+            rows: rows(),
+        }
     });
     let mut all = followed.collect::<Vec<_>>();
     for (task, run) in tasks.iter().zip(runs) {
@@ -161,8 +191,58 @@ pub fn survey(
     Ok(Some(all))
 }
 
+/// What names of trees begin with.
+const TREE: &str = "src:";
+
+/// Debian's release of a name, or all of them where it is empty.
+fn of_debian(only: &str) -> Result<Vec<ReleasePair>, LabError> {
+    let named =
+        |kernel: &str| only.is_empty() || [kernel, kernel.trim_start_matches("debian-")].contains(&only);
+    let pair = |(kernel, against): (&str, &str)| ReleasePair {
+        kernel: kernel.to_string(),
+        against: against.to_string(),
+        backports: Vec::new(),
+    };
+    let releases =
+        RELEASES.into_iter().filter(|(kernel, _)| named(name_of(kernel))).map(pair).collect::<Vec<_>>();
+    if releases.is_empty() {
+        let known = RELEASES.map(|(kernel, _)| name_of(kernel)).join(", ");
+        return Err(LabError::new(
+            format!("no release is called '{only}'"),
+            format!("there are {known}; a tree is named as src:FOLDER"),
+        ));
+    }
+    Ok(releases)
+}
+
+/// The tree of a folder, or all those in a folder of such, each with the model that its own sources ask for.
+fn trees(name: &str, stop: &AtomicBool) -> Result<Vec<ReleasePair>, LabError> {
+    let machine = machines::find(MACHINES[0])?;
+    let folder = Path::new(name);
+    let names = match folder.is_dir() {
+        true => Source::trees_in(folder)?.iter().map(|path| path.display().to_string()).collect(),
+        false => vec![name.to_string()],
+    };
+    let pair = |name: String| {
+        let mut against = format!("{TREE}{name}");
+        let tree = SourceKernel::parse(&against)?;
+        tree.prepare(&machine, &|_, _| (), stop)?;
+        let (rules, backports) = model_of(&tree)?;
+        let mut kernel = rules.name().to_string();
+        // As in Debian's releases.
+        if tree.manifest().is_some_and(|built| built.tunables.iter().any(|known| known == SERVER)) {
+            [&mut kernel, &mut against].into_iter().for_each(|name| *name += &format!(",{SERVER}=0"));
+        }
+        Ok(ReleasePair { kernel, against, backports })
+    };
+    names.into_iter().map(pair).collect()
+}
+
+/// The tunable of fair servers.
+const SERVER: &str = "fair_server_runtime";
+
 /// A modelled kernel's name without its settings.
-fn name_of(kernel: &'static str) -> &'static str {
+fn name_of(kernel: &str) -> &str {
     kernel.split_once(',').map_or(kernel, |(name, _)| name)
 }
 
@@ -228,9 +308,15 @@ mod tests {
     fn a_release_that_is_not_there_is_refused() {
         let extent = Extent { seeds: 1, cases: 1, duration: NAMED_RUN };
         let place = CellWorkers::Threads(1);
-        let error = survey("plan9", extent, None, place, &|_| {}, &AtomicBool::new(false));
-        let error = error.expect_err("there is none");
-        assert!(error.to_string().contains("no release is called 'plan9'"), "{error}");
+        for (name, told) in [
+            ("plan9", "no release is called 'plan9'"),
+            ("src:/no/such/tree", "/no/such/tree: there is no such tree"),
+            ("src:/", "/ is no kernel's tree and holds none"),
+        ] {
+            let error = survey(&[name.to_string()], extent, None, place, &|_| {}, &AtomicBool::new(false));
+            let error = error.expect_err("there is none");
+            assert!(error.to_string().contains(told), "{error}");
+        }
     }
 
     #[test]

@@ -667,10 +667,11 @@ pub struct FidelityArgs {
     /// match each word of NAME, by kernel or workload ('bookworm hackbench').
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "sums", "brief", "figures"])]
     pub booted: Option<String>,
-    /// Instead: compares models with the code of Debian's releases after each call, in named workloads on 4 to 192 CPUs and in random
-    /// cases. All releases, or the one with this name: 6.1, debian-6.1.
+    /// Instead: compares models with the code of releases after each call, in named workloads on 4 to 192 CPUs and in random cases.
+    /// All of Debian's, or the one with this name (6.1, debian-6.1), or the tree of a folder, or all trees in one (src:DIR). May be
+    /// given several times.
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "booted", "sums", "brief", "figures"])]
-    pub oracle: Option<String>,
+    pub oracle: Vec<String>,
     /// With --oracle: the number of seeds for each named workload on each machine.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "oracle")]
     pub seeds: u64,

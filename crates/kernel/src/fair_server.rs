@@ -6,8 +6,8 @@
 //!
 //! Kernel: `struct sched_dl_entity fair_server` of `struct rq`, kernel/sched/deadline.c. Times in ns of the runqueue's clock.
 //!
-//! Departs: its state begins when the first real-time task is queued, since before that it precedes nothing. Its effect on
-//! frequencies (`running_bw`) is left out.
+//! Departs: its state begins when the first real-time task is queued, since before that it precedes nothing, except in v6.17 and v6.18
+//! (`ServerRules::keeps_from_start`). Its effect on frequencies (`running_bw`) is left out.
 //!
 //! Must not know: who is picked, what drives its timer.
 
@@ -86,7 +86,8 @@ impl LockedRq<'_> {
         }
         self.rq.fair_server.active = true;
         let now = self.rq.clock.0;
-        self.rq.fair_server.wake(now, runtime);
+        let rule = self.shared.generation.server.start;
+        self.rq.fair_server.wake(now, runtime, rule);
         self.enqueue_server();
         self.resched_for_server("dl_server_start");
     }
@@ -197,11 +198,12 @@ impl LockedRq<'_> {
         if !self.start_server_timer() {
             let (now, runtime) = (self.rq.clock.0, self.shared.server_runtime());
             match self.shared.generation.server.stop {
-                StopServer::AfterIdling => {
+                // From 421fc59cf58c, of the release of cccb45d7c429.
+                StopServer::AtPick | StopServer::AfterIdling => {
                     self.rq.fair_server.begin_period(now, runtime);
                     self.start_server_timer();
                 }
-                StopServer::WhenEmpty | StopServer::AtPick => self.replenish_server(),
+                StopServer::WhenEmpty => self.replenish_server(),
             }
         }
         if !self.rq.fair_server.queued {

@@ -8,7 +8,7 @@
 use fairlab_event::Cpu;
 
 use crate::entity::SeId;
-use crate::fair::rules::Placement;
+use crate::fair::rules::{Placement, SliceProtection};
 use crate::group::GroupId;
 use crate::scheduler::Scheduler;
 use crate::task::{OnRq, TaskId};
@@ -48,6 +48,10 @@ members! {
     Deadline "se.deadline",
     /// Its lag, ns, or what stands there while it runs.
     Vlag "se.vlag",
+    /// Its request, ns.
+    Slice "se.slice",
+    /// Where the running entity's protection ends, ns.
+    Vprot "se.vprot",
     /// Its weight, scaled up.
     EntityWeight "se.load.weight",
     /// How long it has run, ns.
@@ -188,6 +192,13 @@ impl Scheduler {
             into.push((StructMember::Vruntime, entity.vruntime.0 as i64));
             if self.shared.generation.fair.placement == Placement::Lag {
                 into.push((StructMember::Deadline, entity.deadline.0 as i64));
+                into.push((StructMember::Slice, entity.slice as i64));
+            }
+            // Of one that waits nobody asks for it.
+            let ends_at_place =
+                self.shared.generation.fair.slice_protection == SliceProtection::UntilShortestRequest;
+            if ends_at_place && self.cfs(entity.cfs_rq).curr == Some(se) {
+                into.push((StructMember::Vprot, entity.protected_until.0 as i64));
             }
         } else if self.shared.generation.fair.placement == Placement::Lag {
             into.push((StructMember::Vlag, entity.vlag));

@@ -382,7 +382,7 @@ impl Kernel {
             Kernel::Modelled(_) => {
                 self.name().trim_start_matches(|char: char| !char.is_ascii_digit()).to_string()
             }
-            Kernel::Source(kernel) => kernel.release().unwrap_or_default(),
+            Kernel::Source(kernel) => kernel.manifest().map(|built| built.release).unwrap_or_default(),
             Kernel::Booted(_) => String::new(),
             Kernel::Host => {
                 fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()

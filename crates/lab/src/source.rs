@@ -14,7 +14,7 @@ use fairlab_event::Ns;
 use fairlab_files::temporary;
 use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::{Generation, Scheduler};
-use fairlab_native::build::{BuildOptions, CachedKernel, PreemptionChoice, Source, build, named};
+use fairlab_native::build::{BuildOptions, CachedKernel, Manifest, PreemptionChoice, Source, build, named};
 use fairlab_native::worker::{Outbox, in_recording_worker};
 use fairlab_native::{ImageFile, LoadedImage, NativeScheduler, OwnDomain};
 use fairlab_sim::workload::Workload;
@@ -144,10 +144,19 @@ impl SourceKernel {
         self.tree == other.tree && self.is_set_like(other)
     }
 
-    /// The release that the tree calls itself; `None` until it is built.
-    pub fn release(&self) -> Option<String> {
+    /// What is known of it; `None` until it is built.
+    pub fn manifest(&self) -> Option<Manifest> {
         let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        built.values().next().map(|built| built.manifest.release.clone())
+        Some(built.values().next()?.manifest.clone())
+    }
+
+    /// Its sources, where they can be found, and are what was built.
+    pub fn source(&self) -> Option<Source> {
+        let built = match &self.tree {
+            SourceTree::Sources(source) => return Some(source.clone()),
+            SourceTree::Built(name) => named(name).ok()?.manifest,
+        };
+        Source::parse(&built.source).ok().filter(|_| built.patches.is_empty())
     }
 
     /// What decides its runs; `None` until it is built.

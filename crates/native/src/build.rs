@@ -6,6 +6,7 @@
 //! Must not know: how an image is loaded, what runs on it.
 
 mod answer;
+mod backports;
 mod cache;
 mod command;
 mod commit;
@@ -32,6 +33,7 @@ use std::time::Instant;
 use fairlab_files::{LabError, Progress};
 
 pub use answer::{BuiltAnswer, BuiltEntry};
+pub use backports::{probed_commits, shown_commits};
 pub use cache::{CachedKernel, checksum_of, kernels, named, remove};
 pub(crate) use command::{run, run_with, said_well, succeed};
 pub use config::{FREQUENCIES, PreemptionChoice};

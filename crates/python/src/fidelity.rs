@@ -54,9 +54,9 @@ pub fn oracle(
     let FidelityRequest { out, jobs, crew, progress, words } = at;
     by_crew(py, jobs, crew, progress, move |place, on_progress, stop| {
         let extent = Extent { seeds, cases, duration: NAMED_RUN };
-        let all = survey(&only, extent, out.as_deref(), place, on_progress, stop)?.ok_or_else(stopped)?;
+        let all = survey(&[only], extent, out.as_deref(), place, on_progress, stop)?.ok_or_else(stopped)?;
         let told = provenance(words).by(Origin::Modelled).by(Origin::Driven);
-        let told = all.iter().fold(told, |sum, one| sum.kernel(one.against).kernel(one.kernel));
+        let told = all.iter().fold(told, |sum, one| sum.kernel(&one.against).kernel(&one.kernel));
         Ok(told.within(json!(OracleTable::new(extent, &all))).to_string())
     })
 }

@@ -29,7 +29,7 @@ use crate::scheduler_core::{
     CoreRequest, LineUse, MessageEffect, ScheduleProgress, SchedulerCore, WakeupProgress, depth_of,
 };
 use crate::workload::Offer;
-use kthreads::Governor;
+use kthreads::{Governor, later};
 use newidle::Newidle;
 
 /// How often builds with debug assertions look through the scheduler's state.
@@ -55,6 +55,8 @@ pub struct Model {
     newidle: Vec<Newidle>,
     /// Per CPU a task that may no longer run there, until the stopper has moved it.
     banned: Vec<Vec<TaskId>>,
+    /// Tasks that have asked for their own move, until it is done, and whether they sleep until then.
+    movers: Vec<(TaskId, bool)>,
     /// Per CPU the wakeups that were left to it, and whether each task slept on another CPU.
     wake_lists: Vec<Vec<(TaskId, bool)>>,
     /// The threads that set clocks.
@@ -109,6 +111,7 @@ impl Model {
             in_turn: machine.in_turn,
             newidle: vec![Newidle::default(); nr_cpus],
             banned: vec![Vec::new(); nr_cpus],
+            movers: Vec::new(),
             wake_lists: vec![Vec::new(); nr_cpus],
             governors: Vec::new(),
             requests: Vec::new(),
@@ -354,17 +357,14 @@ impl SchedulerCore for Model {
         let idles = self.scheduler.runs_idle_task(cpu);
         let flushed = if idles { self.sched_ttwu_pending(cpu) } else { Ns::ZERO };
         self.scheduler.begin_schedule(cpu, prev_state);
-        match self.pick_next(cpu, prev_state) {
-            ScheduleProgress::Switched { changed, took, searched } => {
-                ScheduleProgress::Switched { changed, took: took + flushed, searched }
-            }
-            busy => busy,
-        }
+        let progress = self.pick_next(cpu, prev_state);
+        self.wait_for_stopper(cpu, later(progress, flushed))
     }
 
     #[inline]
     fn schedule_again(&mut self, cpu: Cpu) -> ScheduleProgress {
-        self.go_on_with_newidle(cpu)
+        let progress = self.go_on_with_newidle(cpu);
+        self.wait_for_stopper(cpu, progress)
     }
 
     fn yield_task(&mut self, cpu: Cpu) {
@@ -476,8 +476,11 @@ impl SchedulerCore for Model {
     }
 
     /// Where the task may not stay and runs, the stopper of its CPU moves it; one that waits is moved at once.
-    fn set_cpus_allowed(&mut self, _: Cpu, task: TaskId, allowed: CpuMask) -> Option<ScheduleProgress> {
+    fn set_cpus_allowed(&mut self, here: Cpu, task: TaskId, allowed: CpuMask) -> Option<ScheduleProgress> {
         if self.scheduler.set_cpus_allowed(task, allowed) {
+            if self.scheduler.curr(here) == task {
+                self.movers.push((task, false));
+            }
             self.move_away(task);
         }
         None

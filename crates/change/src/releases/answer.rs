@@ -25,11 +25,15 @@ pub struct OracleTable {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReleaseAnswer {
     /// The modelled kernel, which follows.
-    pub kernel: &'static str,
+    pub kernel: String,
     /// The kernel that leads.
-    pub against: &'static str,
+    pub against: String,
     /// What the leader's sources call themselves.
     pub release: String,
+    /// Where they are from.
+    pub sources: String,
+    /// Commits that they show beyond their release, which the model has been given: names of the log.
+    pub backports: Vec<&'static str>,
     /// By machine, last the cases by chance.
     pub rows: Vec<RowAnswer>,
     /// What was compared in all runs.
@@ -67,9 +71,11 @@ impl OracleTable {
 
 fn release(one: &Followed) -> ReleaseAnswer {
     ReleaseAnswer {
-        kernel: one.kernel,
-        against: one.against,
+        kernel: one.kernel.clone(),
+        against: one.against.clone(),
         release: one.release.clone(),
+        sources: one.sources.clone(),
+        backports: one.backports.clone(),
         rows: one.rows.iter().map(row).collect(),
         checks: CheckAnswer::all(&one.findings()),
     }

@@ -20,8 +20,8 @@ use crate::provenance;
 use crate::{output, ray, tell};
 
 pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
-    if let Some(only) = &args.oracle {
-        return oracle::execute(args, only);
+    if !args.oracle.is_empty() {
+        return oracle::execute(args, &args.oracle);
     }
     let Some(folder) = &args.folder else { return beside::execute(args) };
     // What is asked to be written is checked before the long walk.

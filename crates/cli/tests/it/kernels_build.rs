@@ -148,6 +148,34 @@ fn a_survey_counts_runs_in_which_nothing_differs() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// By words of its sources, and by how it is built.
+#[test]
+fn a_tree_chooses_its_model_itself() {
+    let line = "verify --kernel v6.1 --against src:debian:6.1 periodic -n 2 --machine vm4 --duration 1ms";
+    let output = fairlab(&line.split(' ').collect::<Vec<_>>());
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    for part in [
+        "src:debian:6.1 has ",
+        " 1c0482707c42 (newidle-next)",
+        ", which v6.1 lacks: --kernel v6.1+",
+        "src:debian:6.1 is followed as v6.1+preemptible, for it is built so",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let line =
+        "verify --kernel v6.1+PREEMPT --against src:debian:6.1 periodic -n 2 --machine vm4 --duration 1ms";
+    let output = fairlab(&line.split(' ').collect::<Vec<_>>());
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("is built with preemption 'dynamic', v6.1+PREEMPT is not"), "{told}");
+    let answer = answered("fidelity --oracle src:debian:6.1 --cases 2 --duration 1ms --format json");
+    schema::holds(&answer, "fidelity-oracle-1");
+    let release = &answer["releases"][0];
+    assert_eq!(release["sources"], "debian:6.1");
+    let backports = release["backports"].as_array().expect("names");
+    assert!(backports.len() > 10 && backports.contains(&Value::from("newidle-next")), "{backports:?}");
+    assert!(release["kernel"].as_str().is_some_and(|name| name.ends_with("+preemptible")), "{release}");
+}
+
 #[test]
 fn what_cannot_be_built_is_told_in_one_line() {
     let folder = std::env::temp_dir().join(format!("fairlab-no-kernel-{}", std::process::id()));

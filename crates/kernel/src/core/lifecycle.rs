@@ -22,7 +22,6 @@ impl Scheduler {
     /// Kernel: `sched_cgroup_fork()`, `task_fork_fair()`.
     pub fn fork(&mut self, child: TaskId) {
         let cpu = self.shared.trace.here;
-        self.rq_lock(cpu).update_rq_clock();
         let parent = self.curr(cpu);
         let known = &self.shared.tasks[child.index()];
         debug_assert_eq!(known.on_rq, OnRq::New, "task {} is forked on CPU {cpu} once", known.pid);

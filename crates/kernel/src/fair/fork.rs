@@ -16,6 +16,7 @@ impl LockedRq<'_> {
         if self.shared.generation.fair.fork_placement == ForkPlacement::WhereQueued {
             return;
         }
+        self.update_rq_clock();
         let se = self.shared.tasks[child.index()].se;
         // The parent's, also where the child is born into another group (CLONE_INTO_CGROUP).
         let parent = self.shared.curr(self.rq.cpu);

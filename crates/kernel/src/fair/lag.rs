@@ -4,9 +4,10 @@
 
 use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::rules::LagLimit;
+use crate::fair::rules::{LagLimit, ReweightProtection};
 use crate::generation::Feature;
 use crate::task::TaskId;
+use crate::vruntime::Vruntime;
 
 impl Shared {
     /// Notes how far an entity is from its queue's average as it leaves, so that it can be placed alike later.
@@ -18,13 +19,24 @@ impl Shared {
         let limit = self.lag_limit(cfs_rq, se);
         let never_worse = self.generation.fair.delayed_lag.is_noted();
         let drops_credit = self.has(Feature::DelayZero);
-        let entity = self.se_mut(se);
+        let entity = self.se(se);
         let mut lag = average.minus(entity.vruntime).clamp(-limit, limit);
         if entity.sched_delayed && never_worse {
             lag = lag.max(entity.vlag);
             lag = if drops_credit { lag.min(0) } else { lag };
         }
+        self.note_lag(se, lag);
+    }
+
+    /// Writes an entity's lag where the kernel does: up to v6.19 over what protects it while it runs. An entity that is dequeued and
+    /// queued again before its CPU has switched runs on so.
+    pub(crate) fn note_lag(&mut self, se: SeId, lag: i64) {
+        let in_one_field = self.generation.fair.reweight_protection == ReweightProtection::Lost;
+        let entity = self.se_mut(se);
         entity.vlag = lag;
+        if in_one_field {
+            (entity.deadline_at_pick, entity.protected_until) = (None, Vruntime(lag as u64));
+        }
     }
 
     /// How much lag an entity may carry, virtual ns.

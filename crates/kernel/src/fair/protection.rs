@@ -6,7 +6,7 @@ use crate::all_cpus::Shared;
 use crate::cfs_rq::CurrEntity;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preemption_rules::{ProtectionUpdate, ShorterBeside};
-use crate::fair::rules::SliceProtection;
+use crate::fair::rules::{ReweightProtection, SliceProtection};
 use crate::generation::Feature;
 use crate::vruntime::Vruntime;
 
@@ -61,8 +61,22 @@ impl Shared {
             ProtectionUpdate::AverageIfEarlier => stands.earliest(self.average_vruntime(cfs_rq)),
         };
         let end = from.plus(self.virtual_time_of(curr, least) as i64);
+        self.end_protection(curr, end);
+    }
+
+    /// A running entity's protection ends here, or earlier. Up to v6.19 that is written over the lag of one that has left its queue and
+    /// whose CPU has not switched yet: it is placed by that when it comes back.
+    ///
+    /// Kernel: `cancel_protect_slice()`, kernel/sched/fair.c.
+    pub(crate) fn end_protection(&mut self, curr: SeId, at: Vruntime) {
+        let rules = &self.generation.fair;
+        let over_lag = rules.slice_protection == SliceProtection::UntilShortestRequest
+            && rules.reweight_protection == ReweightProtection::Lost;
         let entity = self.se_mut(curr);
-        entity.protected_until = entity.protected_until.earliest(end);
+        entity.protected_until = entity.protected_until.earliest(at);
+        if over_lag && !entity.on_rq {
+            entity.vlag = entity.protected_until.0 as i64;
+        }
     }
 
     /// Whether the running entity, as it stands at `vruntime`, is no longer protected and has to make way at the next occasion.
@@ -80,5 +94,35 @@ impl Shared {
                     && !self.cfs(cfs_rq).is_eligible(vruntime, running)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::Cpu;
+
+    use crate::group::GroupId;
+    use crate::testbed::{MS, SchedulerTestbed};
+
+    /// Whether a group is protected that was left by its last task, and came back with another before its CPU had switched.
+    fn protected_after_return(kernel: &str) -> bool {
+        let mut bed = SchedulerTestbed::new(kernel, 1, 1);
+        let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
+        let comes = bed.spawn_in(group, 0);
+        bed.pass(MS);
+        bed.sleep(0);
+        bed.spawn_in(group, 0);
+        bed.pass(MS);
+        bed.leave(0);
+        bed.wake(comes, 0);
+        let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
+        let entity = bed.scheduler.cfs(queue).entity.expect("a group's queue");
+        bed.scheduler.shared.protects_slice(entity)
+    }
+
+    #[test]
+    fn a_group_that_returns_has_its_lag_for_its_protection_to_v6_19() {
+        let kernels = ["v6.6", "v6.12", "v6.17", "v6.18", "v6.19", "v7.0", "v7.2"];
+        assert_eq!(kernels.map(protected_after_return), [false, false, false, false, false, true, true]);
     }
 }

@@ -32,7 +32,7 @@ impl LockedRq<'_> {
                 self.shared.update_entity_lag(cfs_rq, se);
                 let owed = self.se(se).vlag > 0;
                 if owed {
-                    self.se_mut(se).vlag = 0;
+                    self.shared.note_lag(se, 0);
                 }
                 owed
             }

@@ -69,7 +69,7 @@ impl LockedRq<'_> {
             let average = self.shared.average_vruntime(cfs_rq);
             protected = self.shared.protection_left(se, is_curr, average);
             let limit = self.shared.lag_limit_of_reweight(se);
-            if !is_curr && !self.shared.reweighs_where_it_hangs(cfs_rq) {
+            if !is_curr && !self.shared.reweighs_where_it_hangs() {
                 self.shared.remove_waiting(cfs_rq, se);
             }
             let others = match rule {
@@ -91,7 +91,7 @@ impl LockedRq<'_> {
             self.cfs_mut(cfs_rq).load.add(load);
             match is_curr {
                 true => {}
-                false if self.shared.reweighs_where_it_hangs(cfs_rq) => self.shared.renew_waiting(cfs_rq, se),
+                false if self.shared.reweighs_where_it_hangs() => self.shared.renew_waiting(cfs_rq, se),
                 false => self.shared.insert_waiting(cfs_rq, se),
             }
             if rule == Reweight::PlaceAnew {
@@ -106,5 +106,42 @@ impl LockedRq<'_> {
                 self.shared.update_min_vruntime(cfs_rq);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::Cpu;
+
+    use crate::group::GroupId;
+    use crate::testbed::{MS, SchedulerTestbed};
+
+    /// Whether a waiting group stays before a task that stands at its vruntime and came later, when its weight changes.
+    fn stays_before_its_equal(kernel: &str) -> bool {
+        let mut bed = SchedulerTestbed::new(kernel, 1, 1);
+        let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
+        bed.spawn(0, 0);
+        bed.spawn_in(group, 0);
+        bed.pass(MS);
+        bed.spawn(0, 0);
+        let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
+        let entity = bed.scheduler.cfs(queue).entity.expect("a group's queue");
+        let root = bed.scheduler.rqs[0].cfs;
+        let waiting = bed.scheduler.cfs(root).timeline.iter().map(|entry| entry.se).collect::<Vec<_>>();
+        let last = *waiting.last().expect("some wait");
+        let place = bed.scheduler.se(entity).vruntime;
+        bed.scheduler.shared.lift_off_timeline(root, last);
+        bed.scheduler.se_mut(last).vruntime = place;
+        bed.scheduler.shared.insert_waiting(root, last);
+        bed.scheduler.set_group_weight(group, 2048);
+        let waiting = bed.scheduler.cfs(root).timeline.iter().map(|entry| entry.se).collect::<Vec<_>>();
+        let place_of = |se| waiting.iter().position(|&other| other == se);
+        place_of(entity) < place_of(last)
+    }
+
+    #[test]
+    fn a_weight_moves_nobody_behind_its_equals_to_v6_5() {
+        let kernels = ["v4.18", "v5.15", "v6.5", "86bfbb7ce4f6"];
+        assert_eq!(kernels.map(stays_before_its_equal), [true; 4]);
     }
 }

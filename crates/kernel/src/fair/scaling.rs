@@ -118,14 +118,9 @@ impl Shared {
         ratio: WeightRatio,
         left: Option<(Option<Vruntime>, i64)>,
     ) {
-        let rules = &self.generation.fair;
-        let noted =
-            rules.reweight == Reweight::PlaceAnew && rules.reweight_protection == ReweightProtection::Lost;
         let entity = self.se_mut(se);
         if let Some((pivot, left)) = left {
             entity.protected_until = pivot.unwrap_or(entity.vruntime).plus(ratio.scale(left));
-        } else if noted {
-            entity.protected_until = Vruntime(entity.vlag as u64);
         }
     }
 
@@ -168,19 +163,19 @@ impl Shared {
                 entity.deadline = average.plus(ratio.scale(left));
             }
             Reweight::PlaceAnew => {
-                entity.vlag = ratio.scale(entity.vlag);
                 entity.relative_deadline = entity.relative_deadline.map(|left| ratio.scale(left));
+                self.note_lag(se, ratio.scale(self.se(se).vlag));
             }
         }
     }
 
     pub(crate) fn scale_off_queue(&mut self, se: SeId, ratio: WeightRatio) {
         let rule = self.generation.fair.reweight;
-        let entity = self.se_mut(se);
         if rule == Reweight::KeepVruntime {
             return;
         }
-        entity.vlag = ratio.scale(entity.vlag);
+        self.note_lag(se, ratio.scale(self.se(se).vlag));
+        let entity = self.se_mut(se);
         if matches!(rule, Reweight::PlaceAnew | Reweight::ScaleAllAroundAverage) {
             entity.relative_deadline = entity.relative_deadline.map(|left| ratio.scale(left));
         }

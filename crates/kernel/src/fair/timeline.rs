@@ -23,15 +23,17 @@ impl Shared {
         queue.insert_waiting(entry, EntityRequests { slice: entity.slice, max_slice: entity.max_slice });
     }
 
-    /// Whether another weight leaves a waiting entity where it hangs in its queue's tree: its vruntime stays.
+    /// Whether another weight leaves a waiting entity where it hangs in its queue's tree, among equals, too: its vruntime stays.
     ///
     /// Kernel: `reweight_entity()` to eab03c23c2a1, which takes it out and hangs it up again, kernel/sched/fair.c.
-    pub(crate) fn reweighs_where_it_hangs(&self, cfs_rq: CfsRqId) -> bool {
-        let stays = matches!(
+    pub(crate) fn reweighs_where_it_hangs(&self) -> bool {
+        matches!(
             self.generation.fair.reweight,
-            Reweight::ScaleLagOffQueue | Reweight::ScaleDeadline | Reweight::ScaleDeadlineAlways
-        );
-        stays && self.cfs(cfs_rq).timeline.tree().is_some()
+            Reweight::KeepVruntime
+                | Reweight::ScaleLagOffQueue
+                | Reweight::ScaleDeadline
+                | Reweight::ScaleDeadlineAlways
+        )
     }
 
     /// An entity that hangs on the time line has another weight and deadline (`min_deadline_cb_propagate()`).

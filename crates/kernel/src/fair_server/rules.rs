@@ -19,10 +19,24 @@ rules! {
             WhenItEnds = "idle time is taken off its runtime when that ends",
             AsRun = "idle time counts as if fair tasks had run",
         }
+        /// How a server starts that once took over from who let its tasks starve.
+        start: ServerStart = AsItRan, "fair server starts" {
+            /// Until it has run out of time beside tasks that run by themselves.
+            AsItRan = "at once, if it ran when it stopped",
+            Deferred = "as late as may be, in a new period in any case",
+        }
         /// Whether a queued server is one of its CPU's tasks.
         count: CountServer = AsTask, "fair server among tasks" {
             AsTask = "a queued one counts as a task",
             NotAtAll = "it does not count",
         }
+    }
+}
+
+impl ServerRules {
+    /// Whether servers take CPUs from fair tasks, and so matter before any real-time task. Between cccb45d7c429 and f5a538c07df2
+    /// one that watches over nobody uses up its runtime on an idle CPU, is queued, and asks for a reschedule.
+    pub const fn keeps_from_start(self) -> bool {
+        matches!(self.stop, StopServer::AtPick)
     }
 }

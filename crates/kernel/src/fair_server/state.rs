@@ -4,6 +4,8 @@
 
 use fairlab_event::Cpu;
 
+use crate::fair_server::rules::{ServerRules, ServerStart};
+
 /// Its period (`dl_period`, and `dl_deadline`).
 pub(super) const PERIOD: u64 = 1_000_000_000;
 
@@ -38,7 +40,7 @@ pub(crate) struct FairServer {
 pub(crate) struct FairServers {
     /// What each has in a period, ns (`dl_runtime`); 0: there is none.
     pub(super) runtime: u64,
-    /// A real-time task has been queued somewhere.
+    /// Their state is kept: a real-time task has been queued somewhere, or they act without one.
     pub(super) watch: bool,
     /// Of each CPU's server where its timer runs and when it expires, by the driver's clock.
     pub(super) timers: Vec<Option<(Cpu, u64)>>,
@@ -46,8 +48,9 @@ pub(crate) struct FairServers {
 
 impl FairServers {
     /// Servers of so many CPUs with this runtime, ns.
-    pub fn new(nr_cpus: usize, runtime: u64) -> FairServers {
-        FairServers { runtime, watch: false, timers: vec![None; nr_cpus] }
+    pub fn new(nr_cpus: usize, runtime: u64, rules: ServerRules) -> FairServers {
+        let watch = runtime > 0 && rules.keeps_from_start();
+        FairServers { runtime, watch, timers: vec![None; nr_cpus] }
     }
 
     /// Whether anything is kept of them.
@@ -63,6 +66,19 @@ pub(super) const fn before(time: u64, other: u64) -> bool {
 }
 
 impl FairServer {
+    /// That of a CPU that has idled since it booted: its time came, and nobody looked whether it had a task. All of its runtime goes when
+    /// the first fair task ends the idling.
+    pub const AFTER_BOOT: FairServer = FairServer {
+        active: true,
+        queued: true,
+        throttled: false,
+        armed: false,
+        running: false,
+        idles: false,
+        runtime: 0,
+        deadline: u64::MAX,
+    };
+
     /// Kernel: `replenish_dl_new_period()`.
     pub(super) fn begin_period(&mut self, now: u64, runtime: u64) {
         self.deadline = now + PERIOD;
@@ -83,10 +99,13 @@ impl FairServer {
 
     /// It is activated: goes on with its period or begins another.
     ///
-    /// Kernel: `update_dl_entity()`.
-    pub(super) fn wake(&mut self, now: u64, runtime: u64) {
+    /// Kernel: `update_dl_entity()`. Variants: `AsItRan` to v6.18, `Deferred` from v6.19 (115135422562).
+    pub(super) fn wake(&mut self, now: u64, runtime: u64, rule: ServerStart) {
         let late = before(self.deadline, now);
         if late || self.overflows(now, runtime) {
+            if rule == ServerStart::AsItRan {
+                return self.begin_period(now, runtime);
+            }
             if self.running && !late {
                 let density = (runtime << BW_SHIFT) / PERIOD;
                 self.runtime = ((density * (self.deadline - now)) >> BW_SHIFT) as i64;

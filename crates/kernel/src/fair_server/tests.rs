@@ -14,6 +14,7 @@ pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
     ("server-less-eager", |kernel| watches_after_sleep(kernel).into()),
     ("server-not-counted", |kernel| counted_while_it_runs(kernel).into()),
     ("server-stops-after-idling", |kernel| stops_idle(kernel).into()),
+    ("server-starts-deferred", |kernel| starts_at_once(kernel).into()),
 ];
 
 /// CPU 0 with a real-time task asleep, so that servers watch.
@@ -115,4 +116,49 @@ fn a_server_that_is_not_needed_stops() {
     assert_eq!(["v6.16", "v6.17", "v7.2"].map(watches_after_sleep), [false, true, true]);
     assert_eq!(["v6.18", "v7.2"].map(stops_idle), [false, true]);
     assert_eq!(["v6.16", "v6.18", "v7.2"].map(counted_while_it_runs), [3, 2, 2]);
+}
+
+/// Whether a server that once let a starved task run is queued as soon as that wakes up again, a period later.
+fn starts_at_once(kernel: &str) -> bool {
+    let mut bed = SchedulerTestbed::new(kernel, 1, 1);
+    let fair = bed.spawn(0, 0);
+    bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
+    bed.schedule(0);
+    for _ in 0..2000 {
+        if bed.scheduler.curr(Cpu(0)) == fair {
+            break;
+        }
+        bed.run(0, 1);
+    }
+    if bed.scheduler.curr(Cpu(0)) == fair {
+        bed.sleep(0);
+    }
+    bed.run(0, 2000);
+    if bed.scheduler.task(fair).is_asleep() {
+        bed.wake(fair, 0);
+    }
+    bed.scheduler.rqs[0].fair_server.queued
+}
+
+#[test]
+fn a_server_that_ran_starts_deferred_from_v6_19() {
+    assert_eq!(["v6.12", "v6.18", "v6.19", "v7.2"].map(starts_at_once), [true, true, false, false]);
+}
+
+/// Whether a CPU that idles, and never had a real-time task, is asked to reschedule by its server.
+fn disturbs_idling(kernel: &str) -> bool {
+    let mut bed = SchedulerTestbed::new(kernel, 1, 1);
+    bed.spawn(0, 0);
+    bed.pass(MS);
+    bed.sleep(0);
+    bed.pass(1000 * MS);
+    bed.expire_timers();
+    bed.scheduler.need_resched(Cpu(0))
+}
+
+#[test]
+fn a_server_disturbed_cpus_without_real_time_tasks_in_two_releases() {
+    let kernels = ["v6.12", "v6.16", "cccb45d7c429", "v6.17", "v6.18", "f5a538c07df2", "v7.2"];
+    assert_eq!(kernels.map(disturbs_idling), [false, false, true, true, true, false, false]);
+    assert!(!disturbs_idling("v6.18,fair_server_runtime=0") && !disturbs_idling("v6.18+f5a538c07df2"));
 }

@@ -46,6 +46,7 @@ pub const BUILDS: &[DistributionBuild] = &[
             "preemptible", "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "b3d99f43c72b",
             "1319ea57529e", "82d6e01a0699", "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136", "76f2f783294d",
             "17e3e88ed0b6", "98c88dc8a1ac", "ca125231dd29", "boost-with-task", "3da56dc063cd", "server-less-eager", "dd29c017aed6",
+            "115135422562",
         ],
         without: &[],
     },
@@ -120,6 +121,6 @@ pub const BUILDS: &[DistributionBuild] = &[
     },
     DistributionBuild {
         name: "v6.6.9", about: "the stable release of January 2024", base: MainlineRelease(6, 6),
-        with: &["eab03c23c2a1", "6d7e4782bcf5"], without: &[],
+        with: &["1c0482707c42", "5ebde09d9170", "eab03c23c2a1", "6d7e4782bcf5"], without: &[],
     },
 ];

@@ -82,14 +82,27 @@ impl SumSync {
     /// Changes `avg` and the 64-bit `sum` that belongs to it.
     pub(super) fn apply(self, avg: &mut u64, sum: &mut u64, change: AverageChange) {
         *avg = add_positive(*avg, change.avg);
-        let differing = add_positive(*sum, change.sum);
+        *sum = self.sum_beside(*avg, add_positive(*sum, change.sum), change.divider);
+    }
+
+    /// Takes a load off that may be too large for a sign, as unsigned numbers (`sub_positive()`).
+    fn take_off(self, avg: &mut u64, sum: &mut u64, (less, less_sum): (u64, u64), divider: u32) {
+        if self == SumSync::Floored {
+            return self.apply(avg, sum, AverageChange::minus(less, less_sum, divider));
+        }
+        *avg = avg.saturating_sub(less);
+        *sum = self.sum_beside(*avg, sum.saturating_sub(less_sum), divider);
+    }
+
+    /// The sum that belongs to an average, where by difference it would be this one.
+    fn sum_beside(self, avg: u64, differing: u64, divider: u32) -> u64 {
         let floor = avg.wrapping_mul(PELT_MIN_DIVIDER.into());
-        *sum = match self {
+        match self {
             SumSync::Difference => differing,
-            SumSync::FromAverage => avg.wrapping_mul(change.divider.into()),
+            SumSync::FromAverage => avg.wrapping_mul(divider.into()),
             SumSync::FlooredNarrow => u64::from((differing as u32).max(floor as u32)),
             SumSync::Floored => differing.max(floor),
-        };
+        }
     }
 
     /// The same for the 32-bit sum of utilization.
@@ -183,7 +196,8 @@ impl PeltRules {
         let divider = avg.divider();
         let minus =
             |average: u64| AverageChange::minus(average, average.wrapping_mul(divider.into()), divider);
-        self.removed_load.apply(&mut avg.load_avg, &mut avg.load_sum, minus(removed.load_avg));
+        let less = (removed.load_avg, removed.load_avg.wrapping_mul(divider.into()));
+        self.removed_load.take_off(&mut avg.load_avg, &mut avg.load_sum, less, divider);
         self.removed_util.apply_util(&mut avg.util_avg, &mut avg.util_sum, minus(removed.util_avg));
         let runnable_sum = match self.runnable {
             RunnableKind::LoadWeighted => (removed.runnable_sum as i64).wrapping_neg(),
@@ -250,15 +264,21 @@ impl PeltRules {
 
     /// `enqueue_load_avg()`: an entity's load joins. `weight`: scaled down.
     fn enqueue_load_avg(&self, avg: &mut SchedAvg, se: &SchedAvg, weight: u64) {
-        let sum = weight.wrapping_mul(se.load_sum) as i64;
-        let change = AverageChange { avg: se.load_avg as i64, sum, divider: avg.divider() };
+        let sum = weight.wrapping_mul(se.load_sum);
+        if self.attach_load == SumSync::Difference {
+            // A plain sum, also where it overflows: a wrong load of a task that turned idle is multiplied (mended by d32960528702).
+            avg.load_avg = avg.load_avg.wrapping_add(se.load_avg);
+            avg.load_sum = avg.load_sum.wrapping_add(sum);
+            return;
+        }
+        let change = AverageChange { avg: se.load_avg as i64, sum: sum as i64, divider: avg.divider() };
         self.attach_load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
     }
 
     /// `dequeue_load_avg()`: an entity's load leaves. `weight`: scaled down.
     fn dequeue_load_avg(&self, avg: &mut SchedAvg, se: &SchedAvg, weight: u64) {
-        let change = AverageChange::minus(se.load_avg, weight.wrapping_mul(se.load_sum), se.divider());
-        self.detach_load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
+        let less = (se.load_avg, weight.wrapping_mul(se.load_sum));
+        self.detach_load.take_off(&mut avg.load_avg, &mut avg.load_sum, less, se.divider());
     }
 
     /// An entity's weight changes from `old` to `new`, scaled down: its load leaves the queue with the old one and joins with
@@ -335,6 +355,38 @@ mod tests {
             assert_eq!(queue.avg.load_sum, before.load_sum + 335 * se.load_sum);
             assert_eq!((queue.avg.util_avg, queue.avg.util_sum), (900, before.util_sum + se.util_sum));
             assert_eq!((queue.propagate, queue.prop_runnable_sum), (true, se.load_sum as i64));
+        }
+    }
+
+    /// A task's sum that a weight has made too large: the product has its highest bit set, as a negative change would.
+    #[test]
+    fn what_joins_is_added_as_it_is_to_v6_19() {
+        for (rules, clamped) in
+            [(rules(5, 7), false), (rules(5, 15), false), (rules(6, 19), false), (rules(7, 2), true)]
+        {
+            let mut queue = queue(1000, 900, 800);
+            let mut se = task(0, 0, 0);
+            (se.period_contrib, se.load_sum) = (500, 1 << 62);
+            let before = queue.avg.load_sum;
+            rules.enqueue_load_avg(&mut queue.avg, &se, 3);
+            let expected =
+                if clamped { 1000 * u64::from(PELT_MIN_DIVIDER) } else { before.wrapping_add(3 << 62) };
+            assert_eq!(queue.avg.load_sum, expected);
+        }
+    }
+
+    #[test]
+    fn what_leaves_is_unsigned_to_v6_19() {
+        for (rules, rest) in [(rules(5, 7), 0), (rules(6, 6), 0), (rules(6, 19), 0), (rules(7, 2), 77 + (1 << 62))] {
+            let mut queue = queue(0, 900, 800);
+            let mut se = task(0, 0, 0);
+            (se.period_contrib, se.load_sum) = (500, 1 << 62);
+            rules.dequeue_load_avg(&mut queue.avg, &se, 3);
+            assert_eq!(queue.avg.load_sum, rest);
+            let mut left = self::queue(0, 900, 800);
+            left.removed = RemovedLoad { nr: 1, load_avg: (3 << 62) / DIVIDER, ..RemovedLoad::default() };
+            rules.apply_removed(&mut left);
+            assert_eq!(left.avg.load_sum > 77, rest > 77);
         }
     }
 

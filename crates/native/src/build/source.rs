@@ -83,6 +83,89 @@ impl fmt::Display for Source {
     }
 }
 
+impl Source {
+    /// The text of one of the tree's files; none where it is not there, or not fetched yet.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        let bytes = match self {
+            Source::Folder(folder) => fs::read(folder.join(name)).ok()?,
+            Source::Debian(release) => {
+                let cache = CacheFolder::open().ok()?;
+                fs::read(cache.path(&fetched_as(release)).join(name)).ok()?
+            }
+            Source::Commit { folder, revision } => {
+                let file = format!("{revision}:{name}");
+                let said = git(folder).args(["show", "--end-of-options", &file]).output().ok()?;
+                said.stdout
+            }
+        };
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// A file in a tree's top folder whose first line says where the tree is from, where git does not know.
+const ORIGIN: &str = ".origin";
+
+impl Source {
+    /// Where the tree is from: the repository's address and the commit, or the first line of its file `.origin`, or else its folder's
+    /// name.
+    pub fn provenance(&self) -> String {
+        let (folder, revision) = match self {
+            Source::Debian(_) => return self.to_string(),
+            Source::Commit { folder, revision } => (folder, revision.as_str()),
+            Source::Folder(folder) => (folder, "HEAD"),
+        };
+        let whole = fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
+        let name = whole.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let said = |arguments: &[&str]| {
+            let output =
+                git(folder).args(arguments).output().ok().filter(|output| output.status.success())?;
+            let line = String::from_utf8_lossy(&output.stdout).trim().to_string();
+            Some(line).filter(|line| !line.is_empty())
+        };
+        // The repository that a folder lies in need not be the tree's own.
+        let is_repository = matches!(self, Source::Commit { .. }) || folder.join(".git").exists();
+        if is_repository && let Some(commit) = said(&["rev-parse", "--short=12", revision]) {
+            let address = said(&["remote", "get-url", "origin"]).map(|address| repository_name(&address));
+            return format!("{} @ {commit}", address.unwrap_or(name));
+        }
+        let written = fs::read_to_string(folder.join(ORIGIN)).unwrap_or_default();
+        let line = written.lines().next().unwrap_or_default().trim();
+        if line.is_empty() { name } else { line.to_string() }
+    }
+
+    /// The trees in a folder that is none itself: itself, where it is one.
+    ///
+    /// # Errors
+    /// Neither the folder nor one in it is a kernel's tree.
+    pub fn trees_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+        if is_kernel(folder).is_ok() {
+            return Ok(vec![folder.to_path_buf()]);
+        }
+        let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+        let mut trees = entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>();
+        trees.retain(|path| is_kernel(path).is_ok());
+        trees.sort_unstable();
+        if trees.is_empty() {
+            return Err(LabError::new(
+                format!("{} is no kernel's tree and holds none", folder.display()),
+                "give the top folder of a tree, or a folder of such folders",
+            ));
+        }
+        Ok(trees)
+    }
+}
+
+/// Owner and name of a repository by its address.
+fn repository_name(address: &str) -> String {
+    let path = address.trim_end_matches('/').trim_end_matches(".git");
+    let mut parts = path.rsplit(['/', ':']).filter(|part| !part.is_empty());
+    match (parts.next(), parts.next()) {
+        (Some(name), Some(owner)) => format!("{owner}/{name}"),
+        (Some(name), None) => name.to_string(),
+        _ => address.to_string(),
+    }
+}
+
 /// A tree that can be read: its files, and what tells it from others.
 #[derive(Debug)]
 pub(super) struct ReadableTree {
@@ -243,10 +326,15 @@ fn of_names(folder: &Path, names: &[String]) -> Result<String, LabError> {
 /// Which package a fetched tree is of, and in a second line, of which suite.
 const PACKAGE: &str = ".package";
 
+/// Where Debian's sources of a release are kept in the cache.
+fn fetched_as(release: &str) -> String {
+    format!("kernel-sources/debian-{release}")
+}
+
 /// The folder of Debian's sources of a release.
 fn fetched(release: &str, steps: &BuildSteps<'_>, stop: &AtomicBool) -> Result<PathBuf, LabError> {
     let cache = CacheFolder::open()?;
-    let name = format!("kernel-sources/debian-{release}");
+    let name = fetched_as(release);
     let folder = cache.path(&name);
     if folder.join(PACKAGE).is_file() {
         return Ok(folder);
@@ -286,6 +374,7 @@ fn unpack(file: &Path, package: &str, suite: &str, into: &Path, stop: &AtomicBoo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::build::repository::TemporaryRepository;
 
     #[test]
     fn forms_of_a_source() {
@@ -306,6 +395,56 @@ mod tests {
         ] {
             assert!(Source::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// A folder with what makes it a kernel's tree.
+    fn tree(folder: &Path) {
+        for name in ["Makefile", "Kconfig", "kernel/sched/fair.c", "arch/x86/Kconfig"] {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            fs::write(path, "").expect("written");
+        }
+    }
+
+    #[test]
+    fn a_tree_says_where_it_is_from() {
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let place = folder.path().join("5.15.24");
+        tree(&place);
+        let source = Source::Folder(place.clone());
+        assert_eq!(source.provenance(), "5.15.24");
+        fs::write(place.join(ORIGIN), "someone/linux @ 4479079f5\nmore\n").expect("written");
+        assert_eq!(source.provenance(), "someone/linux @ 4479079f5");
+        let repository = TemporaryRepository::new();
+        let commit = repository.commit(&[("Makefile", "")]);
+        repository.git(&["remote", "add", "origin", "https://example.org/someone/linux.git"]);
+        let folder = repository.path().to_path_buf();
+        let expected = format!("someone/linux @ {}", &commit[..12]);
+        assert_eq!(Source::Folder(folder.clone()).provenance(), expected);
+        let head = Source::Commit { folder, revision: "main".to_string() };
+        assert_eq!(head.provenance(), expected);
+        assert_eq!(Source::Debian("6.1".to_string()).provenance(), "debian:6.1");
+        for (address, name) in [
+            ("git@example.org:someone/linux.git", "someone/linux"),
+            ("/srv/linux/", "srv/linux"),
+            ("linux", "linux"),
+        ] {
+            assert_eq!(repository_name(address), name);
+        }
+    }
+
+    #[test]
+    fn a_folder_holds_trees_or_is_one() {
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let told = Source::trees_in(folder.path()).expect_err("no tree").problem;
+        assert!(told.ends_with("is no kernel's tree and holds none"), "{told}");
+        let places = ["6.6.9", "5.15.24", "notes"].map(|name| folder.path().join(name));
+        tree(&places[0]);
+        tree(&places[1]);
+        fs::create_dir(&places[2]).expect("made");
+        assert_eq!(Source::trees_in(folder.path()), Ok(vec![places[1].clone(), places[0].clone()]));
+        assert_eq!(Source::trees_in(&places[0]), Ok(vec![places[0].clone()]));
+        assert!(Source::trees_in(&folder.path().join("none")).is_err());
     }
 
     #[test]

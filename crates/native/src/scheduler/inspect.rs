@@ -103,6 +103,8 @@ impl NativeScheduler {
         if of("on_rq") == Some(1) {
             into.extend(of("vruntime").map(|vruntime| (StructMember::Vruntime, vruntime)));
             into.extend(of("deadline").map(|deadline| (StructMember::Deadline, deadline)));
+            into.extend(of("slice").map(|slice| (StructMember::Slice, slice)));
+            into.extend(of("vprot").map(|end| (StructMember::Vprot, end)));
         } else {
             into.extend(of("vlag").map(|lag| (StructMember::Vlag, lag)));
         }

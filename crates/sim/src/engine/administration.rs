@@ -89,17 +89,21 @@ impl<C: SchedulerCore> Engine<C> {
         self.programs[program].groups.iter().position(|&known| known == group)
     }
 
-    /// Puts a thread into a group of its program; `None`: into the root group, where its session may have an autogroup.
+    /// Puts a thread into a group of its program; `None`: into the root group, where its session may have an autogroup. A thread that is
+    /// there already is left alone (`cgroup_migrate_prepare_dst()`).
     pub(super) fn move_to_group(&mut self, place: usize, group: Option<usize>) {
         let (task, program) = (self.threads[place].task, self.threads[place].program);
-        let Some(group) = group else {
-            let autogroup = self.autogroups.get(&place).copied();
-            self.core.move_task_to_group(task, autogroup.unwrap_or(GroupId::ROOT));
-            return self.core.report_attach(task, "/");
+        let target = match group {
+            Some(group) => self.programs[program].groups.get(group).copied(),
+            None => Some(self.autogroups.get(&place).copied().unwrap_or(GroupId::ROOT)),
         };
-        if let Some(group) = self.programs[program].groups.get(group).copied() {
-            self.core.move_task_to_group(task, group);
-            self.report_group_of(program, task);
+        let Some(target) = target else { return };
+        if self.core.group_of(task) != target {
+            self.core.move_task_to_group(task, target);
+        }
+        match group {
+            Some(_) => self.report_group_of(program, task),
+            None => self.core.report_attach(task, "/"),
         }
     }
 

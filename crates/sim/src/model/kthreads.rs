@@ -1,12 +1,12 @@
 //! The scheduler's own kernel threads, stoppers and governors, and what it puts off until its work is over.
 
-use fairlab_event::{Comm, Cpu, Ns, Pid};
+use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::balance::BalanceWork;
 use fairlab_kernel::core::WakeFlags;
 use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
 
 use super::{Model, ModelMessage};
-use crate::scheduler_core::{CoreRequest, MessageEffect, SchedulerCore};
+use crate::scheduler_core::{CoreRequest, MessageEffect, ScheduleProgress, SchedulerCore};
 
 /// Thread ids given to stoppers count from here.
 const FIRST_STOPPER_PID: i32 = 500_000;
@@ -35,6 +35,16 @@ pub(crate) fn kthread(comm: &str, pid: Pid, policy: Policy, allowed: CpuMask, cp
         allowed,
         kthread: true,
         per_cpu_kthread: allowed == CpuMask::single(cpu),
+    }
+}
+
+/// A switch that took longer.
+pub(super) fn later(progress: ScheduleProgress, by: Ns) -> ScheduleProgress {
+    match progress {
+        ScheduleProgress::Switched { changed, took, searched } => {
+            ScheduleProgress::Switched { changed, took: took + by, searched }
+        }
+        busy => busy,
     }
 }
 
@@ -88,12 +98,40 @@ impl Model {
         }
     }
 
-    /// The stopper has worked for as long as a move takes: the task changes its CPU.
+    /// The stopper has worked for as long as a move takes: the task changes its CPU. Wakeups that are on their way to this one are done
+    /// first.
+    ///
+    /// Kernel: `migration_cpu_stop()`, kernel/sched/core.c.
     pub(super) fn push(&mut self, cpu: Cpu) {
-        for task in std::mem::take(&mut self.banned[cpu.index()]) {
+        let banned = std::mem::take(&mut self.banned[cpu.index()]);
+        if !banned.is_empty() {
+            self.sched_ttwu_pending(cpu);
+        }
+        for task in banned {
             self.scheduler.migration_cpu_stop(task);
+            let mover = self.movers.iter().position(|&(mover, _)| mover == task);
+            if let Some((_, true)) = mover.map(|at| self.movers.swap_remove(at)) {
+                self.begin_wakeup(cpu, task, false);
+            }
         }
         self.scheduler.apply_push(cpu);
+    }
+
+    /// Another CPU has taken a task from its queue before the stopper there could move it: it runs to where it waits for that, and
+    /// sleeps.
+    ///
+    /// Kernel: `wait_for_completion()` in `affine_move_task()`, kernel/sched/core.c.
+    pub(super) fn wait_for_stopper(&mut self, cpu: Cpu, progress: ScheduleProgress) -> ScheduleProgress {
+        let ScheduleProgress::Switched { took, .. } = progress else { return progress };
+        let task = self.scheduler.curr(cpu);
+        let is_here = self.banned[cpu.index()].contains(&task);
+        let Some(mover) = self.movers.iter_mut().find(|(mover, _)| *mover == task && !is_here) else {
+            return progress;
+        };
+        mover.1 = true;
+        self.scheduler.begin_schedule(cpu, TaskState::UNINTERRUPTIBLE);
+        let next = self.pick_next(cpu, TaskState::UNINTERRUPTIBLE);
+        self.wait_for_stopper(cpu, later(next, took))
     }
 
     /// Governors' threads sleep on the first CPU of their policy until there is something to set.

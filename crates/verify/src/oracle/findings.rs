@@ -89,6 +89,8 @@ impl OracleCheck {
             }
             StructMember::Vruntime
             | StructMember::Deadline
+            | StructMember::Slice
+            | StructMember::Vprot
             | StructMember::Vlag
             | StructMember::SumExecRuntime
             | StructMember::PrevSumExecRuntime => OracleCheck::Entity,

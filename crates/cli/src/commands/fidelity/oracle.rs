@@ -17,7 +17,7 @@ use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 use crate::{output, ray};
 
-pub fn execute(args: &FidelityArgs, only: &str) -> Result<(), CliError> {
+pub fn execute(args: &FidelityArgs, only: &[String]) -> Result<(), CliError> {
     let page = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
     let stop = stop_on_interrupt()?;
     let extent =
@@ -33,19 +33,33 @@ pub fn execute(args: &FidelityArgs, only: &str) -> Result<(), CliError> {
         write(path, &page::replace(&text, &args.part, &markdown(&answer))?)?;
     }
     let provenance = provenance::here().by(Origin::Modelled).by(Origin::Driven);
-    let provenance = all.iter().fold(provenance, |sum, one| sum.kernel(one.against).kernel(one.kernel));
+    let provenance = all.iter().fold(provenance, |sum, one| sum.kernel(&one.against).kernel(&one.kernel));
     match args.format {
         AnswerFormat::Text => output::answer(&provenance, &text(&answer)),
         AnswerFormat::Json => output::answer_json(&provenance, json!(answer)),
     }
 }
 
+const SOURCES_HEADER: [&str; 4] = ["kernel", "release", "sources", "beyond the release"];
 const HEADER: [&str; 7] = ["kernel", "machine", "runs", "alike", "compared", "first differences", "failed"];
 const CHECKS_HEADER: [&str; 4] = ["kernel", "compared", "judged", "alike"];
 
+/// A release's name in a row. Which commits the model has been given stands in a table of its own.
+fn called(one: &ReleaseAnswer) -> String {
+    let base = if one.backports.is_empty() { None } else { one.kernel.split(['+', '-']).next() };
+    format!("{} of {}", base.unwrap_or(&one.kernel), one.release)
+}
+
+fn source_rows(answer: &OracleTable) -> Vec<Vec<String>> {
+    let row = |one: &ReleaseAnswer| {
+        vec![one.kernel.clone(), one.release.clone(), one.sources.clone(), one.backports.join(", ")]
+    };
+    answer.releases.iter().map(row).collect()
+}
+
 fn cells(one: &ReleaseAnswer, row: &RowAnswer) -> Vec<String> {
     vec![
-        format!("{} of {}", one.kernel, one.release),
+        called(one),
         row.machine.unwrap_or("by chance").to_string(),
         row.runs.to_string(),
         row.alike.to_string(),
@@ -79,8 +93,7 @@ fn check_rows(answer: &OracleTable) -> Vec<Vec<String>> {
     let of = |one: &ReleaseAnswer| {
         let compared = one.checks.iter().filter(|check| check.judged > 0);
         let row = compared.map(|check| {
-            [one.kernel, check.check]
-                .map(str::to_string)
+            [called(one), check.check.to_string()]
                 .into_iter()
                 .chain([check.judged, check.agree].map(|n| n.to_string()))
                 .collect()
@@ -91,7 +104,8 @@ fn check_rows(answer: &OracleTable) -> Vec<Vec<String>> {
 }
 
 fn text(answer: &OracleTable) -> String {
-    let mut text = output::table(&HEADER, &rows(answer));
+    let mut text = output::table(&SOURCES_HEADER, &source_rows(answer));
+    let _ = write!(text, "\n{}", output::table(&HEADER, &rows(answer)));
     let _ = write!(text, "\n{}", output::table(&CHECKS_HEADER, &check_rows(answer)));
     for first in answer.releases.iter().flat_map(|one| &one.rows).flat_map(|row| &row.differences) {
         let FirstAnswer { time_ns, cpu, call, check, subject, leads, model, command } = first;
@@ -108,10 +122,12 @@ fn text(answer: &OracleTable) -> String {
 }
 
 fn markdown(answer: &OracleTable) -> String {
-    let table = |header: &[&str], rows: Vec<Vec<String>>| {
-        let rule = (0..header.len()).map(|at| if at < 2 { "---|" } else { "---:|" }).collect::<String>();
+    let table = |header: &[&str], words: usize, rows: Vec<Vec<String>>| {
+        let rule = (0..header.len()).map(|at| if at < words { "---|" } else { "---:|" }).collect::<String>();
         let lines = rows.iter().map(|row| format!("| {} |\n", row.join(" | "))).collect::<String>();
         format!("\n| {} |\n|{rule}\n{lines}", header.join(" | "))
     };
-    table(&HEADER, rows(answer)) + &table(&CHECKS_HEADER, check_rows(answer))
+    table(&SOURCES_HEADER, 4, source_rows(answer))
+        + &table(&HEADER, 2, rows(answer))
+        + &table(&CHECKS_HEADER, 2, check_rows(answer))
 }

@@ -1,15 +1,18 @@
 //! `fairlab verify --against`: the model beside another kernel, call by call.
 
 use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
 
 use fairlab_change::first_divergence::KernelPair;
+use fairlab_change::tree_model::{CommitDifference, preempted_like};
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer, OracleAnswer};
 use fairlab_lab::kernel::{KernelNeed, origin_of};
 use fairlab_lab::oracle::OraclePair;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{DEFAULT_MACHINE, Kernel, RunSetting, SettingWords};
+use fairlab_lab::{DEFAULT_MACHINE, Kernel, RunSetting, SettingWords, machines};
+use fairlab_sim::Machine;
 use serde_json::json;
 
 use crate::args::{PageStyle, VerifyArgs};
@@ -43,6 +46,10 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
     };
     let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
+    let machine = setting
+        .as_ref()
+        .map_or_else(|| machines::find(DEFAULT_MACHINE), |setting| Ok(setting.machine.clone()))?;
+    let model = built_alike(model, &leads, &machine, &stop)?;
     let wanted = args.cases.unwrap_or(args.seeds);
     let followed = {
         let line = ProgressLine::new("verify");
@@ -81,6 +88,33 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
     let shape = (args.format, PageStyle::Fairlab);
     exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text; 2])?;
     if followed.stopped { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// The model, preempted as the tree that leads is built, where its name says nothing of that. Tells commits in which both differ.
+fn built_alike(
+    model: Kernel,
+    leads: &Kernel,
+    machine: &Machine,
+    stop: &AtomicBool,
+) -> Result<Kernel, CliError> {
+    let (Kernel::Modelled(rules), Kernel::Source(tree)) = (&model, leads) else { return Ok(model) };
+    tree.prepare(machine, &|_, _| (), stop)?;
+    let difference = CommitDifference::of(rules, tree);
+    if !difference.is_none() {
+        let told = difference.told(tree.name(), rules.name());
+        tell!("{told}: --kernel {}", difference.ended(rules.name()));
+    }
+    match preempted_like(rules, tree) {
+        Ok(None) => Ok(model),
+        Ok(Some(built)) => {
+            tell!("{} is followed as {}, for it is built so", tree.name(), built.name());
+            Ok(built.into())
+        }
+        Err(error) => {
+            tell!("{}; {}", error.problem, error.hint);
+            Ok(model)
+        }
+    }
 }
 
 fn text(answer: &OracleAnswer) -> String {

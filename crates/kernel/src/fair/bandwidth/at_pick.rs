@@ -7,7 +7,7 @@ use fairlab_event::Cpu;
 use crate::fair::bandwidth::{PickRestart, ThrottlePoint, Throttling};
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
-use crate::task::TaskId;
+use crate::task::{Policy, TaskId};
 
 impl LockedRq<'_> {
     pub(crate) fn throttle_before_pick(&mut self) {
@@ -131,7 +131,11 @@ impl Scheduler {
         if self.shared.pick_above_fair(&self.rqs[cpu.index()]).is_none() {
             self.rq_lock(cpu).finish_delayed_dequeues();
             self.balance_early(cpu);
-            if self.rqs[cpu.index()].fair_server.queued && !self.rq_lock(cpu).has_fair_tasks() {
+            // Where nothing is counted and nobody of a higher class leaves, only the fair class is looked at (`__pick_next_task()`).
+            let rq = &self.rqs[cpu.index()];
+            let policy = self.shared.tasks[self.curr(cpu).index()].policy;
+            let is_seen = rq.nr_running > 0 || !(policy.is_fair() || policy == Policy::Swapper);
+            if rq.fair_server.queued && is_seen && !self.rq_lock(cpu).has_fair_tasks() {
                 self.rq_lock(cpu).dl_server_stop();
             }
         }

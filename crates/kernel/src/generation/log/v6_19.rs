@@ -51,4 +51,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("4f70f106bca1", git("2026-01-23"), "next-buddy-off", "sched/fair: Disable scheduler feature NEXT_BUDDY", &[
         SetFeature(Feature::NextBuddy, false),
     ]),
+    commit("115135422562", memory("2026-01-30"), "server-starts-deferred", "sched/deadline: Fix 'stuck' dl_server", &[
+        Server(ServerStart::Deferred.effect()),
+    ]),
 ];
