@@ -397,7 +397,7 @@ class Schedstat(Answer):
         return self.counters
 
 
-_COUNTED = ("judged", "agree", "admissible", "missed", "not_judged")
+_COUNTED = ("judged", "agree", "missed", "not_judged")
 
 
 class Fidelity(Answer):
@@ -405,7 +405,7 @@ class Fidelity(Answer):
 
     @property
     def figures(self) -> Table:
-        """A row a recording, kind of decision and case: how many were judged, agree, are admissible, were missed, were not judged."""
+        """A row a recording, kind of decision and case: how many were judged, agree, were missed, were not judged."""
         return self._counted("figures", "recording")
 
     @property

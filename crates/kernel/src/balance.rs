@@ -23,7 +23,6 @@ mod interval;
 mod migrate;
 mod newidle;
 mod nohz;
-mod open_loop;
 mod packing;
 mod periodic;
 #[cfg(test)]
@@ -48,7 +47,6 @@ pub use decided::{BalanceDecision, BiasEffect, BusiestGroup, DetachPass, TaskLoo
 pub use imbalance::{Imbalance, MigrationType};
 pub use interval::MAX_PINNED_INTERVAL;
 pub use newidle::NewidleSearch;
-pub use open_loop::FoundTask;
 pub use periodic::BalanceWork;
 pub use reasons::{BalancedReason, PullEnd, TaskReason};
 pub use rules::*;

@@ -55,11 +55,6 @@ impl Scheduler {
         true
     }
 
-    /// Whether tasks can be placed by energy.
-    pub fn has_energy_model(&self) -> bool {
-        self.energy.is_some()
-    }
-
     /// Whether fair tasks use more of a CPU than leaves it a fifth of its capacity; never without an energy model.
     ///
     /// Kernel: `cpu_overutilized()`, kernel/sched/fair.c.

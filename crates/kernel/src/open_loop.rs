@@ -8,12 +8,9 @@
 
 mod averages;
 mod bandwidth;
-mod counted;
 mod parameters;
 mod places;
 mod rest_state;
-mod snapshot_averages;
-mod unseen_asks;
 mod values;
 mod views;
 mod weights;
@@ -27,11 +24,8 @@ use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 
 pub use crate::balance::RndState;
-pub use averages::RecordedAverages;
 pub(crate) use averages::{bring_load, bring_usage};
 pub use rest_state::{RestState, RestingCpu, RestingDomain};
-pub use snapshot_averages::SnapshotAverages;
-pub(crate) use unseen_asks::UnseenAsks;
 pub use views::{EntityView, LevelPick, QueueView};
 
 /// An entity, a task's or a group's on one CPU.

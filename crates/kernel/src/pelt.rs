@@ -52,7 +52,6 @@ pub use rules::{
     UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise, UtilEstSample,
     UtilEstWaiting,
 };
-pub(crate) use series::decayed;
 pub use series::{LOAD_AVG_MAX, LOAD_AVG_PERIOD, PELT_MIN_DIVIDER, UTIL_SUM_MAX};
 pub use shares::{GroupLoad, MIN_SHARES, calc_group_runnable, calc_group_shares};
 #[cfg(test)]

@@ -2,11 +2,10 @@
 //!
 //! A recorder of real kernels puts kprobes at these functions and fetches these values. Both take their names from
 //! [`fairlab_event::probes`], so one reader reads both. Addresses are made up. The model also prints the runqueue's clock,
-//! and, for a selection or a try of balancing, more of each CPU.
+//! and, for a selection, more of each CPU.
 //!
 //! Must not know: who reads them.
 
-mod balancing;
 mod places;
 mod selection;
 

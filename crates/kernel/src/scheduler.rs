@@ -10,7 +10,6 @@ use crate::domain::SchedDomains;
 use crate::energy::EnergyModel;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
-use crate::open_loop::UnseenAsks;
 use crate::pelt::CpuScale;
 use crate::rq::{LockedRq, Rq};
 use crate::rt::RtPeriod;
@@ -31,8 +30,6 @@ pub struct Scheduler {
     pub(crate) idle_masks: Vec<CpuMask>,
     /// Open loop: what the core had of the CPUs of which something else is given, until that is over.
     pub(crate) own_cpus: Vec<GivenCpu>,
-    /// Open loop: queues that balancing may have asked for their loads, unseen.
-    pub(crate) unseen_asks: UnseenAsks,
     /// The period of real-time tasks' limit.
     pub(crate) rt_period: RtPeriod,
     /// Places of ended tasks, if they are given away again; the next one last.

@@ -254,14 +254,6 @@ impl Task {
         matches!(self.on_rq, OnRq::Delayed(_))
     }
 
-    /// The state in which it sleeps off its queue, as the switch away from it has reported.
-    pub fn sleeps_in(&self) -> Option<TaskState> {
-        match self.on_rq {
-            OnRq::Sleeping(state) => Some(state),
-            _ => None,
-        }
-    }
-
     /// Its policy.
     pub fn policy(&self) -> Policy {
         self.policy

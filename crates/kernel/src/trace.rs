@@ -34,8 +34,6 @@ pub(crate) struct TraceBuffer {
     /// Ticks until now, and when the last of them was.
     pub jiffies: u64,
     pub(crate) ticked: Ns,
-    /// Open loop: the driver tells jiffies, whatever time runqueues have.
-    pub(crate) jiffies_told: bool,
     pub(crate) events: Vec<Event<'static>>,
     /// What probes have printed, each with the number of events that were reported before it.
     pub(crate) printed: Vec<(usize, ReportedAt, PrintedEvent)>,

@@ -90,21 +90,9 @@ impl Scheduler {
         self.shared.trace.here = here;
         self.shared.trace.mode = mode;
         self.shared.trace.now = now;
-        if now.0.wrapping_sub(self.shared.trace.ticked.0) >= self.shared.sysctl.jiffy
-            && !self.shared.trace.jiffies_told
-        {
+        if now.0.wrapping_sub(self.shared.trace.ticked.0) >= self.shared.sysctl.jiffy {
             self.shared.count_jiffies(now);
         }
-    }
-
-    /// Counts a real kernel's jiffies up to this time of its trace. From now on the times that runqueues are given count none:
-    /// they stand still where nothing is charged, and jiffies do not.
-    /// Returns whether another one has begun.
-    pub fn count_jiffies_to(&mut self, now: Ns) -> bool {
-        let known = self.shared.trace.jiffies;
-        self.shared.trace.jiffies_told = true;
-        self.shared.count_jiffies(now);
-        self.shared.trace.jiffies != known
     }
 
     /// Whether events are reported at all; a run without an observer is faster.

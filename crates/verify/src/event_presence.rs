@@ -16,44 +16,17 @@ use fairlab_files::LabError;
 const HINT: &str = "record all events of the subsystem sched";
 
 /// All that rests on where tasks are queued.
-const QUEUED: [DecisionKind; 11] = [
+const QUEUED: [DecisionKind; 9] = [
     DecisionKind::Placement,
     DecisionKind::Pick,
     DecisionKind::WakeupPreempt,
     DecisionKind::TickPreempt,
     DecisionKind::QueueTime,
     DecisionKind::Lag,
-    DecisionKind::Reweight,
     DecisionKind::WakeupCpu,
     DecisionKind::Balance,
-    DecisionKind::BalanceTry,
     DecisionKind::DelayedDequeue,
 ];
-
-/// `QUEUED` without what a task that goes to sleep shows by itself.
-const QUEUES: &[DecisionKind] = QUEUED.split_at(10).0;
-
-/// What rests on when a task began to be woken.
-const WOKEN: [DecisionKind; 5] = [
-    DecisionKind::Pick,
-    DecisionKind::WakeupPreempt,
-    DecisionKind::DelayedDequeue,
-    DecisionKind::WakeupCpu,
-    DecisionKind::Balance,
-];
-
-/// What is known of the kernel otherwise.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KernelFacts {
-    /// Tasks compete in groups.
-    pub grouped: bool,
-    /// In none that sessions make.
-    pub in_cgroups: bool,
-    /// Clocks follow the load.
-    pub scaled: bool,
-    /// It has tracepoints where entities are placed and reweighted.
-    pub traced: bool,
-}
 
 /// An event's subsystem and name, and that it is missing.
 #[derive(Clone, Copy, Debug)]
@@ -139,11 +112,6 @@ pub(super) struct EventPresence {
     attaches: u64,
     group_moves: u64,
     groups_made: u64,
-    places: u64,
-    reweights: u64,
-    frequencies: u64,
-    /// Probes of what tests for preemption lead to.
-    resched_probes: u64,
     ran_on: BTreeMap<Pid, Cpu>,
 }
 
@@ -170,30 +138,24 @@ impl EventPresence {
             RecordKind::WaitEnds(..) => self.waits += 1,
             RecordKind::Group(_) => self.groups_made += 1,
             RecordKind::CgroupAttach { .. } => self.attaches += 1,
-            RecordKind::Frequency { .. } => self.frequencies += 1,
-            RecordKind::Probe(probe) => {
-                self.places += u64::from(probe.at == At::PlaceTracepoint);
-                self.reweights += u64::from(probe.at == At::ReweightTracepoint);
-                self.group_moves += u64::from(probe.at == At::MoveGroup);
-                self.resched_probes += u64::from(matches!(probe.at, At::Resched | At::ReschedLazy));
-            }
+            RecordKind::Probe(probe) if probe.at == At::MoveGroup => self.group_moves += 1,
             _ => {}
         }
     }
 
     /// Whether there is what no walk can do without.
     pub(super) const fn suffices(&self) -> bool {
-        self.switches > 0 && self.wakeups + self.wakings > 0 && self.runtimes > 0
+        self.switches > 0 && self.wakeups > 0 && self.runtimes > 0
     }
 
     /// What is missing of that.
-    fn lacking(&self) -> Vec<&'static [Tracepoint]> {
-        let needed: [(&[Tracepoint], u64); 3] = [
-            (&[Tracepoint::SchedSwitch], self.switches),
-            (&[Tracepoint::SchedWakeup, Tracepoint::SchedWaking], self.wakeups + self.wakings),
-            (&[Tracepoint::SchedStatRuntime], self.runtimes),
+    fn lacking(&self) -> Vec<&'static str> {
+        let needed = [
+            (Tracepoint::SchedSwitch, self.switches),
+            (Tracepoint::SchedWakeup, self.wakeups),
+            (Tracepoint::SchedStatRuntime, self.runtimes),
         ];
-        needed.into_iter().filter(|&(_, count)| count == 0).map(|(any, _)| any).collect()
+        needed.into_iter().filter(|&(_, count)| count == 0).map(|(event, _)| event.name()).collect()
     }
 
     /// Whether there is what no walk can do without; `looked_at`: how many events there were at the beginning that had to have it, if there were more.
@@ -201,8 +163,7 @@ impl EventPresence {
     /// # Errors
     /// There is not.
     pub(super) fn check(&self, trace: &Path, looked_at: Option<u64>) -> Result<(), LabError> {
-        let names = |any: &[Tracepoint]| any.iter().map(|one| one.name()).collect::<Vec<_>>().join(" or ");
-        let missing = self.lacking().into_iter().map(names).collect::<Vec<_>>();
+        let missing = self.lacking();
         if !missing.is_empty() {
             let who = match looked_at {
                 Some(count) => format!("the first {count} events of the trace have"),
@@ -211,115 +172,43 @@ impl EventPresence {
             let problem = format!("{}: {who} no {}", trace.display(), missing.join(", no "));
             return Err(LabError::new(problem, HINT));
         }
-        // Without either, nothing tells where tasks are queued that are woken.
-        if self.wakeups == 0 && self.migrations == 0 && self.moves > 1 {
-            let [wakeup, migrate] =
-                [Tracepoint::SchedWakeup, Tracepoint::SchedMigrateTask].map(Tracepoint::name);
-            let problem = format!("tasks change CPUs, and the trace has neither {wakeup} nor {migrate}");
-            return Err(LabError::new(format!("{}: {problem}", trace.display()), HINT));
-        }
         Ok(())
     }
 
     /// What else is missing. One event without its counterpart may be cut off at an end of the trace.
-    pub(super) fn missing(&self, beside: KernelFacts) -> Vec<MissingEvent> {
-        let KernelFacts { grouped, in_cgroups, scaled, traced } = beside;
+    pub(super) fn missing(&self, grouped: bool) -> Vec<MissingEvent> {
         let if_so = |is_so: bool, demands: u64| if is_so { demands } else { 0 };
         // A group that is made is made to be entered.
         let entered = self.group_moves.saturating_sub(self.ends) + 2 * self.groups_made;
         // What is taken off its queue and put back, for another nice level or group, shows by its wait that ends.
-        let requeues = self.sleeps + if_so(grouped, self.attaches) + if_so(traced, self.wakeups);
-        let forked: &[DecisionKind] =
-            if grouped { &QUEUED } else { &[DecisionKind::QueueTime, DecisionKind::Balance] };
+        let requeues = self.sleeps + if_so(grouped, self.attaches);
         let demand = |named: MissingEventName, count, demands, why, kinds| {
             let MissingEventName { system, event, absent } = named;
             (count == 0 && demands > 1).then_some(MissingEvent { event, system, why, kinds, reason: absent })
         };
-        let frequency = if_so(scaled, self.wakings);
-        // Where a concluded wakeup stands among probes is not certain.
-        let probed = self.resched_probes + self.places;
-        let (waken, all) = ("tasks are woken", &DecisionKind::ALL);
+        let (created, all) = ("tasks are created", &DecisionKind::ALL);
         let demanded = [
-            demand(Tracepoint::SchedWaking.into(), self.wakings, self.wakeups, waken, &WOKEN),
-            demand(Tracepoint::SchedWakeup.into(), self.wakeups, probed, waken, all),
-            demand(
-                Tracepoint::SchedMigrateTask.into(),
-                self.migrations,
-                self.moves,
-                "tasks change CPUs",
-                QUEUES,
-            ),
-            demand(
-                Tracepoint::SchedProcessFork.into(),
-                self.forks,
-                self.first_wakeups,
-                "tasks are created",
-                forked,
-            ),
-            demand(
-                Tracepoint::SchedWakeupNew.into(),
-                self.first_wakeups,
-                self.forks,
-                "tasks are created",
-                &QUEUED,
-            ),
+            demand(Tracepoint::SchedWaking.into(), self.wakings, self.wakeups, "tasks are woken", all),
+            demand(Tracepoint::SchedMigrateTask.into(), self.migrations, self.moves, "tasks change CPUs", &QUEUED),
+            demand(Tracepoint::SchedProcessFork.into(), self.forks, self.first_wakeups, created, &QUEUED),
+            demand(Tracepoint::SchedWakeupNew.into(), self.first_wakeups, self.forks, created, &QUEUED),
+            demand(Tracepoint::SchedProcessExit.into(), self.exits, self.ends, "tasks end", &QUEUED),
             demand(
                 UntypedTracepoint::CgroupAttachTask.into(),
                 self.attaches,
-                if_so(in_cgroups, entered),
+                if_so(grouped, entered),
                 "tasks enter groups",
                 all,
             ),
-            demand(Tracepoint::SchedPlace.into(), self.places, if_so(traced, self.wakeups), waken, all),
-            demand(
-                UntypedTracepoint::SchedReweight.into(),
-                self.reweights,
-                if_so(traced && grouped, self.places),
-                "entities of groups are placed",
-                all,
-            ),
             demand(Tracepoint::SchedStatWait.into(), self.waits, requeues, "tasks wait", all),
-            demand(
-                UntypedTracepoint::CpuFrequency.into(),
-                self.frequencies,
-                frequency,
-                "clocks follow the load",
-                &[DecisionKind::WakeupCpu],
-            ),
         ];
         demanded.into_iter().flatten().collect()
-    }
-
-    /// What is concluded, or less is judged, since other events are missing, a sentence each.
-    pub(super) fn lacks(&self) -> Vec<String> {
-        let mut lacks = Vec::new();
-        if self.wakeups == 0 {
-            let [wakeup, waking] = [Tracepoint::SchedWakeup, Tracepoint::SchedWaking].map(Tracepoint::name);
-            lacks.push(format!(
-                "the trace has no {wakeup}: when a woken task was queued is concluded from {waking} and later events"
-            ));
-        }
-        if self.exits == 0 && self.ends > 1 {
-            let exit = Tracepoint::SchedProcessExit.name();
-            lacks.push(format!(
-                "tasks end, and the trace has no {exit}: when is concluded from the last that they do"
-            ));
-        }
-        if self.sleeps + self.waits == 0 {
-            lacks.push(
-                "kernel.sched_schedstats was off: less is judged, of sleepers not whether they stay on their queues"
-                    .to_string(),
-            );
-        }
-        lacks
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const BARE: KernelFacts = KernelFacts { grouped: false, in_cgroups: false, scaled: false, traced: false };
 
     fn present() -> EventPresence {
         EventPresence {
@@ -332,43 +221,35 @@ mod tests {
         }
     }
 
-    fn missing(present: &EventPresence, grouped: bool) -> Vec<(&'static str, usize)> {
-        let missing = present.missing(KernelFacts { grouped, in_cgroups: grouped, ..BARE });
-        missing.iter().map(|missing| (missing.event, missing.kinds.len())).collect()
-    }
-
     #[test]
     fn what_is_shown_demands_what_is_not() {
-        assert_eq!(missing(&present(), true), []);
-        assert_eq!(missing(&EventPresence { wakings: 0, ..present() }, false), [("sched_waking", 5)]);
-        assert_eq!(missing(&EventPresence { moves: 2, ..present() }, false), [("sched_migrate_task", 10)]);
-        // One may be cut off at the beginning.
-        assert_eq!(missing(&EventPresence { moves: 1, ..present() }, false), []);
-        let forkless = EventPresence { forks: 0, ..present() };
-        assert_eq!(missing(&forkless, false), [("sched_process_fork", 2)]);
-        assert_eq!(missing(&forkless, true), [("sched_process_fork", 11)]);
-        let entering = EventPresence { group_moves: 5, ends: 2, ..present() };
-        assert_eq!(
-            (missing(&entering, true), missing(&entering, false)),
-            (vec![("cgroup_attach_task", 12)], vec![])
-        );
+        let entering = EventPresence { group_moves: 5, ends: 2, exits: 2, ..present() };
+        for (present, grouped, expected) in [
+            (present(), true, vec![]),
+            (EventPresence { wakings: 0, ..present() }, false, vec![("sched_waking", 10)]),
+            (EventPresence { moves: 2, ..present() }, false, vec![("sched_migrate_task", 9)]),
+            // One may be cut off at the beginning.
+            (EventPresence { moves: 1, ..present() }, false, vec![]),
+            (EventPresence { forks: 0, ..present() }, true, vec![("sched_process_fork", 9)]),
+            (EventPresence { ends: 2, ..present() }, false, vec![("sched_process_exit", 9)]),
+            (entering.clone(), true, vec![("cgroup_attach_task", 10)]),
+            (entering, false, vec![]),
+        ] {
+            let missing = present.missing(grouped);
+            let missing = missing.iter().map(|missing| (missing.event, missing.kinds.len()));
+            assert_eq!(missing.collect::<Vec<_>>(), expected, "{present:?}");
+        }
     }
 
     #[test]
     fn a_list_beside_the_trace_tells_that_it_was_cut() {
-        let [missing] = present().missing(KernelFacts { scaled: true, ..BARE })[..] else {
-            panic!("one is missing")
-        };
-        let on = "event sched/* on\nevent power/cpu_frequency on\n";
-        assert!(
-            missing.is_listed(on)
-                && !missing.is_listed("event power/cpu_frequency absent\nevent sched/* on\n")
-        );
-        assert_eq!(
-            missing.sentence(true),
-            "clocks follow the load, and the trace has no cpu_frequency: not judged are wakeup_cpu; events.txt says that it \
-             was recorded: give the whole trace"
-        );
-        assert!(missing.sentence(false).ends_with("; record that, too"));
+        let silent = EventPresence { wakings: 0, ..present() };
+        let [missing] = silent.missing(false)[..] else { panic!("one is missing") };
+        let on = "event power/* on\nevent sched/sched_waking on\n";
+        assert!(missing.is_listed(on) && !missing.is_listed("event sched/sched_waking absent\nevent power/* on\n"));
+        let told = missing.sentence(true);
+        assert!(told.starts_with("tasks are woken, and the trace has no sched_waking: not judged are"), "{told}");
+        assert!(told.ends_with("; events.txt says that it was recorded: give the whole trace"), "{told}");
+        assert!(missing.sentence(false).ends_with("; record all events of the subsystem sched"));
     }
 }

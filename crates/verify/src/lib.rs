@@ -7,13 +7,11 @@
 
 mod event_presence;
 pub mod fidelity;
-mod hierarchy;
 pub mod oracle;
 mod probe;
 mod record;
 pub mod schedstat;
 mod tally;
-mod unreported;
 mod verdict;
 mod walker;
 mod window;
@@ -26,16 +24,13 @@ use fairlab_recording::{KnownKernel, Recording, kernel_of, told_beside};
 use fairlab_sim::Machine;
 use fairlab_trace::{BytesRead, ImportError, ImportStats, ReadOptions, read_path};
 
-use event_presence::{EventPresence, KernelFacts};
+use event_presence::EventPresence;
 use fairlab_event::Origin;
 use fairlab_files::{Assertion, LabError, caught};
-use hierarchy::{Evidence, Hierarchy};
 use record::EventRecord;
-use unreported::WakeupRestorer;
 use walker::Walker;
 
-pub use tally::{DecisionKind, JudgedDecision, JudgedShare, KindTally, MissedDecision, TrivialRule};
-pub use verdict::{DecisionOutcome, ModelAnswers, NearAnswers, VerdictGround};
+pub use tally::{DecisionKind, JudgedShare, KindTally, MissedDecision, TrivialRule};
 
 /// What to verify, and how.
 #[derive(Clone, Debug, Default)]
@@ -44,32 +39,12 @@ pub struct VerifyOptions {
     pub machine: Option<Machine>,
     /// How many misses are kept with their circumstances.
     pub misses: usize,
-    /// Whether every decision is kept with what it was judged by.
-    pub decisions: bool,
-    /// What the walk begins with where nothing tells.
-    pub assumed: WalkAssumptions,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     pub clock_hz: Option<u64>,
     /// Walk on where too many of the scheduler's events cannot be read.
     pub allow_unreadable: bool,
     /// Counts how much of the trace has been read.
     pub read: BytesRead,
-}
-
-/// What the walk begins with where neither the trace nor its snapshot tells. It may change only which answers are admissible: no
-/// decision that agreed may be missed with another value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WalkAssumptions {
-    /// How often each task has woken another than last time (`wakee_flips`).
-    pub wakee_flips: u32,
-    /// How many CPUs after its last one the CPU is that each task used before.
-    pub recent_ahead: usize,
-    /// Whether caches may have a wholly idle core (`has_idle_cores`).
-    pub idle_cores: bool,
-    /// How many CPUs a search may look at (`nr_idle_scan`).
-    pub nr_idle_scan: u32,
-    /// The load of each CPU's queue.
-    pub load: u64,
 }
 
 impl VerifyOptions {
@@ -103,8 +78,6 @@ pub struct Agreement {
     pub kinds: Vec<(DecisionKind, KindTally)>,
     /// The first misses.
     pub misses: Vec<MissedDecision>,
-    /// Every decision, where they were to be kept, in the order in which they were judged.
-    pub decisions: Vec<JudgedDecision>,
     /// What is not judged at the beginning.
     pub warm_up: String,
     /// Events walked.
@@ -175,24 +148,16 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let mut recording = Recording::open(path)?;
     complete(&mut recording, path, options)?;
     let (topology, tick) = machine(&recording, options)?;
-    if recording.needs_hierarchy() && path != Path::new("-") {
-        hierarchy(&recording.trace, options)?.tell(&mut recording);
-    }
     let (trace, origin) = (recording.trace.clone(), recording.origin);
     let (release, probed) = (recording.release.clone(), recording.shows_weights);
     let nr_cpus = topology.nr_cpus();
     let mut notes: Vec<String> = recording.notes().into_iter().chain(unlike(&recording, nr_cpus)).collect();
     let as_set = set_as_recorded(generation, &recording, (path, nr_cpus), &mut notes);
-    let (scaled, traced) = (!recording.power.clocks.is_empty(), recording.lists_place_event);
     let events_listed = std::mem::take(&mut recording.events);
     let start = || Walker::new(as_set, topology, tick, recording, options.misses);
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
     let mut feed = WalkerFeed::new(walker);
-    feed.walker.assumed = options.assumed;
-    if options.decisions {
-        feed.walker.tally.keep_decisions();
-    }
     let read_options = options.for_reader(&trace);
     let walk = || {
         let import = read_path(&trace, &read_options, &mut feed);
@@ -209,18 +174,16 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     };
     feed.present.check(&trace, feed.stopped_at)?;
     feed.check_cpus(&trace, nr_cpus)?;
-    notes.extend(feed.present.lacks());
     let mut walker = feed.walker;
-    let (grouped, in_cgroups) = walker.has_groups();
-    for missing in feed.present.missing(KernelFacts { grouped, in_cgroups, scaled, traced }) {
+    for missing in feed.present.missing(walker.has_groups()) {
         notes.push(missing.sentence(missing.is_listed(&events_listed)));
         walker.tally.withdraw(missing.kinds, missing.reason);
     }
-    notes.extend(walker.settle_delays());
+    notes.extend((!probed).then(|| NOT_PROBED.to_string()));
     notes.extend(walker.note_on_groups());
     let warm_up = warm_up(walker.has_markers());
     let (events, state_set_right) = (walker.events(), walker.lost());
-    let (kinds, misses, decisions) = walker.tally.into_kinds();
+    let (kinds, misses) = walker.tally.into_kinds();
     let kernel = generation.name().to_string();
     Ok(Agreement {
         kernel,
@@ -231,13 +194,16 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
         notes,
         kinds,
         misses,
-        decisions,
         warm_up,
         events,
         state_set_right,
         import,
     })
 }
+
+/// What is said of a recording without probes.
+const NOT_PROBED: &str = "no probes show what decisions rest on: little is judged; \
+                          `fairlab run replay TRACE` runs the recording's workload on any kernel";
 
 /// From when on decisions are judged.
 fn warm_up(has_markers: bool) -> String {
@@ -274,18 +240,6 @@ fn set_as_recorded(
         ));
     }
     as_set
-}
-
-/// The groups that the trace itself tells of.
-fn hierarchy(trace: &Path, options: &VerifyOptions) -> Result<Hierarchy, LabError> {
-    let mut evidence = Evidence::default();
-    read_trace(trace, options, &mut evidence)?;
-    Ok(evidence.conclude())
-}
-
-fn read_trace(trace: &Path, options: &VerifyOptions, sink: &mut dyn Sink) -> Result<(), LabError> {
-    let read_options = options.for_reader(trace);
-    read_path(trace, &read_options, sink).map(drop).map_err(|error| unreadable(trace, &error))
 }
 
 /// More ticks a second than any kernel is built with.
@@ -342,7 +296,6 @@ struct WalkerFeed {
     walker: Walker,
     events: u64,
     present: EventPresence,
-    unreported: WakeupRestorer,
     /// After how many events it was clear that no walk can be made: the rest is not looked at.
     stopped_at: Option<u64>,
 }
@@ -364,34 +317,20 @@ impl Sink for WalkerFeed {
             self.stopped_at = Some(self.events);
             return;
         }
-        self.unreported.push(record);
-        self.hand_on();
+        self.walker.push(record);
     }
 }
 
 impl WalkerFeed {
     fn new(walker: Walker) -> WalkerFeed {
-        let unreported = WakeupRestorer::new(walker.prev_state_may_lie());
-        WalkerFeed { walker, events: 0, present: EventPresence::default(), unreported, stopped_at: None }
-    }
-
-    fn hand_on(&mut self) {
-        while let Some(record) = self.unreported.pop() {
-            if self.unreported.concludes() {
-                self.walker.wakeups_are_concluded();
-            }
-            self.walker.push(record);
-        }
+        WalkerFeed { walker, events: 0, present: EventPresence::default(), stopped_at: None }
     }
 
     /// Walks what is left, unless that leads to nothing.
     fn finish(&mut self) {
-        if !self.present.suffices() {
-            return;
+        if self.present.suffices() {
+            self.walker.finish();
         }
-        self.unreported.close();
-        self.hand_on();
-        self.walker.finish();
     }
 
     /// More than a stray event of a CPU that the machine does not have, and it is another machine's trace.

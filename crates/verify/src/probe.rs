@@ -6,7 +6,7 @@
 //! Must not know: what a function should do.
 
 use fairlab_event::probes::CpuField;
-use fairlab_event::{Cpu, GenericValue, Pid, Place, TextFields};
+use fairlab_event::{Cpu, GenericValue, Pid, TextFields};
 
 /// The function that a probe stands at.
 pub(super) use fairlab_event::probes::ProbePoint as At;
@@ -18,9 +18,6 @@ pub(super) use fairlab_event::probes::ProbeField as Key;
 const UNREAD: [At; 5] =
     [At::SelectIdleCore, At::SelectIdleCoreReturn, At::CanMigrateReturn, At::DetachTask, At::AttachTask];
 
-/// Functions in which a deadline that has passed is found after a charge.
-const CHARGED_IN: [&str; 2] = ["(update_deadline+", "(update_curr+"];
-
 /// Functions in which a group's manager gives it another weight.
 const SHARES_SET_IN: [&str; 4] = [
     "(__sched_group_set_shares+",
@@ -28,9 +25,6 @@ const SHARES_SET_IN: [&str; 4] = [
     "(sched_group_set_shares+",
     "(sched_group_set_shares.",
 ];
-
-/// Functions in which a lag is computed.
-const LAG_IN: [&str; 3] = ["(update_entity_lag+", "(dequeue_entity+", "(dequeue_entities+"];
 
 /// The function that asked for a reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,31 +46,13 @@ pub(super) struct ProbeHit {
     pub by: Option<ReschedCaller>,
     /// For a probe at a return: whether it returns into `place_entity()`.
     pub in_place: bool,
-    /// Whether it returns into `reweight_entity()`.
-    pub in_reweight: bool,
     /// Whether it returns into `requeue_delayed_entity()`.
     pub in_requeue: bool,
     /// Whether it returns to where a group's manager gives it another weight.
     pub in_set_shares: bool,
-    /// Whether it returns into the computation of a lag, which may be part of a dequeue.
-    pub in_lag: bool,
-    /// Whether it returns into accounting, which has just charged the queue's running entity.
-    pub in_charge: bool,
     values: Box<[Option<i64>]>,
-    /// At a selection, and at a try of balancing: what it finds on each CPU.
+    /// At a selection: what it finds on each CPU.
     pub cpus: Vec<CpuShown>,
-    /// At a try: tasks and queues of groups, by CPU.
-    pub listed: Vec<ListedCpu>,
-}
-
-/// What a probe lists of a CPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ListedCpu {
-    /// Its fair tasks, in the order in which balancing passes over them: pid, load, utilization, what is expected of that
-    /// last and on average, and the clock up to which it was charged.
-    Tasks(Cpu, Vec<[u64; 6]>),
-    /// Its queues of groups: inode, load, load of the entity that stands for it.
-    Groups(Cpu, Vec<[u64; 3]>),
 }
 
 /// What a probe at a selection shows of a CPU.
@@ -116,99 +92,15 @@ impl ProbeHit {
         Some(ProbeHit::with_fields(at, fields))
     }
 
-    /// Reads `sched_reweight`: `depth=0 weight=2->353 sev=1->2 sed=3->4 cpu=0 nr=0 on_rq=0 curr=1`.
-    pub fn read_reweight(fields: TextFields<'_>) -> Option<ProbeHit> {
-        let mut probe = ProbeHit::empty(At::ReweightTracepoint);
-        for (name, before, after) in [
-            ("weight", Key::Weight, Key::NewWeight),
-            ("sev", Key::OldVruntime, Key::Vruntime),
-            ("sed", Key::OldDeadline, Key::Deadline),
-        ] {
-            let GenericValue::Text(change) = fields.get(name)? else { return None };
-            let (one, other) = change.split_once("->")?;
-            let values = [one.parse::<u64>().ok()?, other.parse::<u64>().ok()?];
-            probe.set(before, values[0] as i64);
-            probe.set(after, values[1] as i64);
-        }
-        for (name, key) in
-            [("depth", Key::Depth), ("cpu", Key::Cpu), ("on_rq", Key::OnRq), ("curr", Key::Curr)]
-        {
-            probe.set(key, fields.signed(name)?);
-        }
-        Some(probe)
-    }
-
-    /// Reads `sched_deadline_passed`: `pid=0 depth=1 sev=1 sed=2 cpu=0 nr=2 weight=440 resched=1`.
-    pub fn read_deadline(fields: TextFields<'_>) -> Option<ProbeHit> {
-        let mut probe = ProbeHit::empty(At::DeadlineTracepoint);
-        for (name, key) in [
-            ("depth", Key::Depth),
-            ("sev", Key::Vruntime),
-            ("sed", Key::Deadline),
-            ("cpu", Key::Cpu),
-            (Key::Asks.name(), Key::Asks),
-        ] {
-            probe.set(key, fields.unsigned(name)? as i64);
-        }
-        Some(probe)
-    }
-
-    /// `sched_place` as a probe. A group's entity has no pid.
-    pub fn of_place(place: &Place) -> ProbeHit {
-        let mut probe = ProbeHit::empty(At::PlaceTracepoint);
-        let pid = (!place.pid.is_idle()).then_some((Key::Pid, i64::from(place.pid.0)));
-        let values = [
-            (Key::Vruntime, place.sev as i64),
-            (Key::Deadline, place.sed as i64),
-            (Key::Lag, place.sel),
-            (Key::Average, place.avg as i64),
-            (Key::MinVruntime, place.min as i64),
-            (Key::Cpu, i64::from(place.cpu.0)),
-        ];
-        for (key, value) in values.into_iter().chain(pid) {
-            probe.set(key, value);
-        }
-        probe
-    }
-
-    /// Notes whose entity it is about, where it does not say so itself.
-    pub fn name_task(&mut self, task: Pid) {
-        self.set(Key::Pid, i64::from(task.0));
-    }
-
-    fn empty(at: At) -> ProbeHit {
-        ProbeHit {
-            at,
-            by: None,
-            in_place: false,
-            in_reweight: false,
-            in_requeue: false,
-            in_set_shares: false,
-            in_lag: false,
-            in_charge: false,
-            values: vec![None; Key::ALL.len()].into(),
-            cpus: Vec::new(),
-            listed: Vec::new(),
-        }
-    }
-
-    fn set(&mut self, key: Key, value: i64) {
-        self.values[key as usize] = Some(value);
-    }
-
     fn with_fields(at: At, fields: TextFields<'_>) -> ProbeHit {
         let mut probe = ProbeHit {
             at,
             by: None,
             in_place: fields.text().starts_with("(place_entity+"),
-            in_reweight: fields.text().starts_with("(reweight_entity+"),
             in_requeue: fields.text().starts_with("(requeue_delayed_entity+"),
             in_set_shares: SHARES_SET_IN.iter().any(|function| fields.text().starts_with(function)),
-            in_charge: CHARGED_IN.iter().any(|function| fields.text().starts_with(function)),
-            in_lag: LAG_IN.iter().any(|function| fields.text().starts_with(function)),
             values: vec![None; Key::ALL.len()].into(),
             cpus: Vec::new(),
-            listed: Vec::new(),
         };
         for (name, value) in fields.iter() {
             let key = Key::by_name(name);
@@ -222,9 +114,8 @@ impl ProbeHit {
                     GenericValue::Signed(value) => Some(value),
                     GenericValue::Text(_) => None,
                 };
-            } else if matches!(at, At::SelectTaskRq | At::LoadBalance | At::ActiveBalance) {
+            } else if at == At::SelectTaskRq {
                 probe.note_cpu(name, value);
-                probe.note_list(name, value);
             }
         }
         // A CPU idles for some time on average: where none does, the probe has not reached what CPUs keep.
@@ -268,18 +159,6 @@ impl ProbeHit {
         }
     }
 
-    /// A list that is about one CPU: a letter and its number.
-    fn note_list(&mut self, name: &str, value: GenericValue<'_>) {
-        let GenericValue::Text(list) = value else { return };
-        let Some((what, number)) = name.split_at_checked(1) else { return };
-        let Ok(cpu) = number.parse::<u32>().map(Cpu) else { return };
-        match CpuField::by_name(what) {
-            Some(CpuField::Tasks) => self.listed.push(ListedCpu::Tasks(cpu, entries(list))),
-            Some(CpuField::Groups) => self.listed.push(ListedCpu::Groups(cpu, entries(list))),
-            _ => {}
-        }
-    }
-
     /// A fetched value, as signed 64 bits.
     pub fn get(&self, key: Key) -> Option<i64> {
         self.values[key as usize]
@@ -299,14 +178,10 @@ impl ProbeHit {
     pub fn names_cpu_from(&self, nr_cpus: usize) -> bool {
         let one_cpu = [Key::Cpu, Key::OtherCpu, Key::SourceCpu, Key::DestCpu, Key::PushCpu];
         let from = |cpu: usize| cpu >= nr_cpus;
-        let listed = |listed: &ListedCpu| match listed {
-            ListedCpu::Tasks(cpu, _) | ListedCpu::Groups(cpu, _) => from(cpu.index()),
-        };
         let chosen = (self.at == At::SelectTaskRqReturn).then_some(Key::Returned);
         let mut numbers = one_cpu.into_iter().chain(chosen).filter_map(|key| self.get(key));
         numbers.any(|cpu| usize::try_from(cpu).is_ok_and(from))
             || self.cpus.len() > nr_cpus
-            || self.listed.iter().any(listed)
     }
 
     /// At a dequeue's return: whether the task stays on its queue, asleep.
@@ -327,13 +202,6 @@ impl ProbeHit {
         }
         self.get(Key::Pid).and_then(|pid| i32::try_from(pid).ok()).map(Pid)
     }
-}
-
-/// The entries of a list, `1:2:3,4:5:6`; those that are not of so many numbers are left out.
-fn entries<const N: usize>(list: &str) -> Vec<[u64; N]> {
-    let numbers =
-        |entry: &str| entry.split(':').map(|number| number.parse().ok()).collect::<Option<Vec<u64>>>();
-    list.split(',').filter_map(|entry| numbers(entry)?.try_into().ok()).collect()
 }
 
 impl ReschedCaller {
@@ -372,18 +240,6 @@ mod tests {
         };
         let given_away_once = (1 << 32) + 37;
         assert_eq!([37, given_away_once].map(cgroup), [Some(37); 2], "the inode, in v5.4's number, too");
-    }
-
-    #[test]
-    fn a_traced_reweight_keeps_both_sides() {
-        let text = "depth=2 weight=85->545 sev=7->18446744073708503040 sed=9->9 cpu=2 nr=0 on_rq=0 curr=1";
-        let probe = ProbeHit::read_reweight(TextFields::new(text)).expect("a reweight");
-        assert_eq!((probe.get(Key::Weight), probe.get(Key::NewWeight)), (Some(85), Some(545)));
-        assert_eq!((probe.get(Key::OldVruntime), probe.get(Key::Vruntime)), (Some(7), Some(-1_048_576)));
-        assert_eq!((probe.get(Key::Depth), probe.cpu(), probe.task()), (Some(2), Some(Cpu(2)), None));
-        for broken in ["depth=2", "depth=2 weight=1 sev=7->8 sed=9->9 cpu=2 on_rq=0 curr=1"] {
-            assert!(ProbeHit::read_reweight(TextFields::new(broken)).is_none(), "{broken}");
-        }
     }
 
     #[test]

@@ -48,20 +48,16 @@ pub(super) enum RecordKind {
         runtime: Ns,
         vruntime: Option<u64>,
     },
-    /// `sched_stat_wait`: the task gets the CPU, after so long.
-    WaitEnds(Pid, Ns),
-    /// `sched_stat_sleep` or `_blocked`: the task has been placed on its queue.
+    /// `sched_stat_wait`: the task gets the CPU, or is taken off its queue to be put back.
+    WaitEnds(Pid),
+    /// `sched_stat_sleep`, `_blocked` or `_iowait`: the task has been placed on its queue.
     SleepEnds(Pid),
-    /// `sched_stat_iowait`: the task has been placed on its queue, with `sched_stat_blocked` to come.
-    IoWaitEnds(Pid),
     /// The recorder's marks.
     Marker(Marker),
     /// The maker of a control group, or the program that changed it, says what it is now.
     Group(CgroupLine),
     /// `sched_yield()` begins, for the running task.
     YieldCall,
-    /// `sched_setattr()` begins, for a task, or for the running one: it may ask for a slice of its own.
-    AttributesCall(Option<Pid>),
     /// `rt_mutex_setprio()`: a task is lent the priority of one that waits for its lock, or gives it back.
     Lend {
         pid: Pid,
@@ -78,30 +74,9 @@ pub(super) enum RecordKind {
     OtherProbe,
     /// The high-resolution tick that ends a slice.
     Hrtick,
-    /// The interrupt of a CPU's own timer: the tick's, or another one.
-    TimerInterrupt,
-    /// The interrupt with which another CPU has this one call a function, such as the one that queues what was left to it.
-    CallInterrupt,
     /// A timer of a group with a quota, or another one.
     Timer {
         of_group: bool,
-    },
-    /// The soft interrupt in which a CPU balances, and ages what sleepers left on its queues.
-    Balances,
-    /// Code on this CPU interrupts another one, or the test for preemption of a task queued there does.
-    Interrupts {
-        cpu: Cpu,
-        preempts: bool,
-    },
-    /// The clock of a CPU runs at another frequency, kHz.
-    Frequency {
-        cpu: Cpu,
-        khz: u32,
-    },
-    /// A CPU goes into an idle state, or leaves it.
-    IdleState {
-        cpu: Cpu,
-        state: Option<u32>,
     },
     /// Nothing that verification looks at.
     Other,
@@ -110,9 +85,8 @@ pub(super) enum RecordKind {
 /// What the recorder marks in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marker {
-    SnapshotBegins,
+    /// The snapshot of the runqueues has been read.
     DebugRead,
-    SnapshotEnds,
     Other,
 }
 
@@ -129,21 +103,6 @@ impl EventRecord {
             what: RecordKind::of(&event.kind),
         }
     }
-}
-
-/// Whether it is the soft interrupt of the scheduler (`SCHED_SOFTIRQ`): `vec=7 [action=SCHED]`.
-fn is_sched_softirq(fields: TextFields<'_>) -> bool {
-    match fields.get("vec") {
-        Some(GenericValue::Unsigned(number)) => number == 7,
-        Some(GenericValue::Text(text)) => text.split(' ').next() == Some("7"),
-        _ => false,
-    }
-}
-
-/// Whether an interrupt is sent from where a CPU is asked for a reschedule: which of these functions stand by themselves is up to
-/// the compiler, and what they are called to the release.
-fn asks_to_go(callsite: &str) -> bool {
-    ["wakeup_preempt", "check_preempt_", "resched_curr"].iter().any(|function| callsite.starts_with(function))
 }
 
 /// What an event calls a cgroup.
@@ -177,42 +136,6 @@ fn lend_told(fields: TextFields<'_>) -> Option<RecordKind> {
     Some(RecordKind::Lend { pid: Pid(number("pid")?), old: prio("oldprio")?, new: prio("newprio")? })
 }
 
-/// A frequency that a clock has been set to: `cpu_frequency`.
-fn frequency_told(fields: TextFields<'_>) -> Option<RecordKind> {
-    let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
-    Some(RecordKind::Frequency { cpu: Cpu(number("cpu_id")?), khz: number("state")? })
-}
-
-/// The idle state that a CPU goes into, by its number, or leaves: `cpu_idle`.
-fn idle_state_told(fields: TextFields<'_>) -> Option<RecordKind> {
-    /// `PWR_EVENT_EXIT`.
-    const EXIT: u32 = u32::MAX;
-    let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
-    let state = number("state")?;
-    Some(RecordKind::IdleState {
-        cpu: Cpu(number("cpu_id")?),
-        state: Some(state).filter(|&state| state != EXIT),
-    })
-}
-
-/// An interrupt that is sent to a CPU: `ipi_send_cpu`.
-fn interrupt_told(fields: TextFields<'_>) -> Option<RecordKind> {
-    let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)?;
-    let preempts = matches!(fields.get("callsite"), Some(GenericValue::Text(site)) if asks_to_go(site));
-    Some(RecordKind::Interrupts { cpu, preempts })
-}
-
-/// The argument `pid` of a system call: a field, or text as the kernel prints it, hexadecimal with or without `0x`
-/// (`(pid: 10f, uattr: 7ffe0, flags: 0)`).
-fn pid_argument(fields: TextFields<'_>) -> Option<Pid> {
-    let pid = fields.signed("pid").or_else(|| {
-        let arguments = fields.text().strip_prefix('(')?.split([',', ')']);
-        let pid = arguments.filter_map(|argument| argument.trim_start().strip_prefix("pid: ")).next()?;
-        i64::from_str_radix(pid.strip_prefix("0x").unwrap_or(pid), 16).ok()
-    });
-    pid.and_then(|pid| i32::try_from(pid).ok()).map(Pid)
-}
-
 impl RecordKind {
     fn of(kind: &EventKind<'_>) -> RecordKind {
         match *kind {
@@ -230,11 +153,10 @@ impl RecordKind {
             EventKind::SchedStatRuntime { pid, runtime, vruntime, .. } => {
                 RecordKind::Runtime { pid, runtime, vruntime }
             }
-            EventKind::SchedStatWait(delay) => RecordKind::WaitEnds(delay.pid, delay.delay),
-            EventKind::SchedStatIowait(delay) => RecordKind::IoWaitEnds(delay.pid),
-            EventKind::SchedStatSleep(delay) | EventKind::SchedStatBlocked(delay) => {
-                RecordKind::SleepEnds(delay.pid)
-            }
+            EventKind::SchedStatWait(delay) => RecordKind::WaitEnds(delay.pid),
+            EventKind::SchedStatSleep(delay)
+            | EventKind::SchedStatBlocked(delay)
+            | EventKind::SchedStatIowait(delay) => RecordKind::SleepEnds(delay.pid),
             EventKind::Marker { text } => {
                 group_told(text).map_or_else(|| RecordKind::Marker(Marker::of(text)), RecordKind::Group)
             }
@@ -243,7 +165,6 @@ impl RecordKind {
             }
             EventKind::Other { name, fields } => UntypedTracepoint::by_name(name)
                 .map_or(RecordKind::Other, |event| RecordKind::of_untyped(event, fields)),
-            EventKind::SchedPlace(place) => RecordKind::Probe(ProbeHit::of_place(&place)),
             _ => RecordKind::Other,
         }
     }
@@ -256,24 +177,13 @@ impl RecordKind {
         };
         let told = match event {
             UntypedTracepoint::SchedYield => Some(RecordKind::YieldCall),
-            UntypedTracepoint::SchedSetattr => {
-                Some(RecordKind::AttributesCall(pid_argument(fields).filter(|pid| !pid.is_idle())))
-            }
             UntypedTracepoint::SchedPiSetprio => lend_told(fields),
             UntypedTracepoint::HrtimerExpire if function() == "hrtick" => Some(RecordKind::Hrtick),
             UntypedTracepoint::HrtimerExpire => {
                 let of_group = matches!(function(), "sched_cfs_period_timer" | "sched_cfs_slack_timer");
                 Some(RecordKind::Timer { of_group })
             }
-            UntypedTracepoint::LocalTimer => Some(RecordKind::TimerInterrupt),
-            UntypedTracepoint::CallFunctionSingle => Some(RecordKind::CallInterrupt),
-            UntypedTracepoint::SoftirqEntry => is_sched_softirq(fields).then_some(RecordKind::Balances),
-            UntypedTracepoint::CpuFrequency => frequency_told(fields),
-            UntypedTracepoint::CpuIdle => idle_state_told(fields),
-            UntypedTracepoint::IpiSendCpu => interrupt_told(fields),
             UntypedTracepoint::CgroupAttachTask => attach_told(fields),
-            UntypedTracepoint::SchedReweight => ProbeHit::read_reweight(fields).map(RecordKind::Probe),
-            UntypedTracepoint::SchedDeadlinePassed => ProbeHit::read_deadline(fields).map(RecordKind::Probe),
             _ => None,
         };
         told.unwrap_or(RecordKind::Other)
@@ -291,7 +201,6 @@ impl RecordKind {
             RecordKind::Switch(switch) => switch.prev_pid.0 < 0 || switch.next_pid.0 < 0,
             RecordKind::Fork { child, .. } => child.0 <= 0,
             RecordKind::Exit(pid) => pid.0 <= 0,
-            RecordKind::Interrupts { cpu, .. } | RecordKind::IdleState { cpu, .. } => absent(*cpu),
             RecordKind::Probe(probe) => probe.names_cpu_from(nr_cpus),
             _ => false,
         }
@@ -315,9 +224,8 @@ impl RecordKind {
             RecordKind::Migrate { pid, .. }
             | RecordKind::Exit(pid)
             | RecordKind::Runtime { pid, .. }
-            | RecordKind::WaitEnds(pid, _)
-            | RecordKind::SleepEnds(pid)
-            | RecordKind::IoWaitEnds(pid) => Some(*pid),
+            | RecordKind::WaitEnds(pid)
+            | RecordKind::SleepEnds(pid) => Some(*pid),
             RecordKind::Fork { parent, .. } => Some(*parent),
             RecordKind::CgroupAttach { pid, .. } => Some(*pid),
             RecordKind::Probe(probe) => probe.task(),
@@ -329,9 +237,7 @@ impl RecordKind {
 impl Marker {
     fn of(text: &str) -> Marker {
         match text.split_whitespace().next() {
-            Some("SNAPSHOT-BEGIN") if text.ends_with("start") => Marker::SnapshotBegins,
             Some("SNAPSHOT-DEBUG-END") if text.ends_with("start") => Marker::DebugRead,
-            Some("SNAPSHOT-END") if text.ends_with("start") => Marker::SnapshotEnds,
             _ => Marker::Other,
         }
     }
@@ -340,48 +246,6 @@ impl Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_schedulers_soft_interrupt_is_told_by_its_number() {
-        for (fields, expected) in
-            [("vec=7 [action=SCHED]", true), ("vec=7", true), ("vec=1 [action=TIMER]", false)]
-        {
-            let fields = TextFields::new(fields);
-            let what = RecordKind::of(&EventKind::Other { name: "softirq_entry", fields });
-            assert_eq!(matches!(what, RecordKind::Balances), expected, "{fields}");
-        }
-    }
-
-    /// Which function stands in the place of the test is the compiler's choice: three of Ubuntu's kernels have three.
-    #[test]
-    fn an_interrupt_tells_from_where_it_is_sent() {
-        for (site, expected) in [
-            ("wakeup_preempt+0x53/0xa0", true),
-            ("resched_curr_lazy+0x15/0x40", true),
-            ("check_preempt_curr+0x6d/0x90", true),
-            ("ttwu_queue_wakelist+0x14f/0x240", false),
-        ] {
-            let text = format!("cpu=3 callsite={site} callback=0x0");
-            let event = EventKind::Other { name: "ipi_send_cpu", fields: TextFields::new(&text) };
-            assert!(
-                matches!(RecordKind::of(&event), RecordKind::Interrupts { cpu: Cpu(3), preempts } if preempts == expected)
-            );
-        }
-    }
-
-    #[test]
-    fn whose_attributes_are_set_is_read_as_the_kernel_prints_it() {
-        for (fields, expected) in [
-            ("(pid: 10f, uattr: 7ffe, flags: 0)", Some(Pid(0x10f))),
-            ("(pid: 0x10f, uattr: 0x7ffe, flags: 0)", Some(Pid(0x10f))),
-            ("__syscall_nr=314 pid=271 uattr=0x7ffe flags=0", Some(Pid(271))),
-            ("(pid: 0, uattr: 7ffe, flags: 0)", None),
-        ] {
-            let fields = TextFields::new(fields);
-            let what = RecordKind::of(&EventKind::Other { name: "sys_sched_setattr", fields });
-            assert!(matches!(what, RecordKind::AttributesCall(pid) if pid == expected), "{fields}: {what:?}");
-        }
-    }
 
     #[test]
     fn an_event_names_a_cgroup_by_number_and_path() {

@@ -8,7 +8,7 @@ use fairlab_event::{Cpu, Ns};
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::{DecisionOutcome, DecisionVerdict, VerdictGround};
+use super::verdict::DecisionOutcome;
 
 /// A kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,19 +29,15 @@ pub enum DecisionKind {
     Lag,
     /// Whether a task that goes to sleep stays on its queue.
     DelayedDequeue,
-    /// Where a change of its weight puts an entity, where the trace shows it.
-    Reweight,
     /// On which CPU a woken or new task is queued.
     WakeupCpu,
-    /// Which queue balancing takes from, and which task.
+    /// Which task balancing takes, and from where: never judged, since nothing shows what it finds.
     Balance,
-    /// Whether balancing of a level finds something, by which measure, and whether it moves a task; where probes show it.
-    BalanceTry,
 }
 
 impl DecisionKind {
     /// Every kind, in order of report.
-    pub const ALL: [DecisionKind; 12] = [
+    pub const ALL: [DecisionKind; 10] = [
         DecisionKind::Vruntime,
         DecisionKind::Placement,
         DecisionKind::Pick,
@@ -50,10 +46,8 @@ impl DecisionKind {
         DecisionKind::QueueTime,
         DecisionKind::Lag,
         DecisionKind::DelayedDequeue,
-        DecisionKind::Reweight,
         DecisionKind::WakeupCpu,
         DecisionKind::Balance,
-        DecisionKind::BalanceTry,
     ];
 
     /// Its name in machine-readable output.
@@ -67,11 +61,14 @@ impl DecisionKind {
             DecisionKind::QueueTime => "queue_time",
             DecisionKind::Lag => "lag",
             DecisionKind::DelayedDequeue => "delayed_dequeue",
-            DecisionKind::Reweight => "reweight",
             DecisionKind::WakeupCpu => "wakeup_cpu",
             DecisionKind::Balance => "balance",
-            DecisionKind::BalanceTry => "balance_try",
         }
+    }
+
+    /// Whether it rests on where entities stand on a queue, beside the one that it is about.
+    pub(super) const fn is_on_queue(self) -> bool {
+        !matches!(self, DecisionKind::Vruntime | DecisionKind::WakeupCpu | DecisionKind::Balance)
     }
 }
 
@@ -80,16 +77,14 @@ impl DecisionKind {
 pub struct JudgedShare {
     /// Judged.
     pub judged: u64,
-    /// Of these, every state that the unknowns allow gives what the kernel did.
+    /// Of these, the model does what the kernel did.
     pub agree: u64,
-    /// Of these, some of the states that the unknowns allow give what the kernel did, and others not.
-    pub admissible: u64,
 }
 
 impl JudgedShare {
-    /// Judged, and no state that the unknowns allow gives what the kernel did.
+    /// Of these, it does not.
     pub fn missed(self) -> u64 {
-        self.judged.saturating_sub(self.agree + self.admissible)
+        self.judged.saturating_sub(self.agree)
     }
 }
 
@@ -147,31 +142,12 @@ pub struct MissedDecision {
     pub state: Vec<String>,
 }
 
-/// One decision, and what it was judged by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JudgedDecision {
-    /// The event at which it was judged, by its number in the walk.
-    pub event: u64,
-    /// The kind of decision.
-    pub kind: DecisionKind,
-    /// The case of it.
-    pub case: &'static str,
-    /// What was found.
-    pub outcome: DecisionOutcome,
-    /// The allowed answers and the kernel's; `None` where it was not judged.
-    pub ground: Option<VerdictGround>,
-}
-
 /// Counts of all kinds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DecisionTally {
     kinds: BTreeMap<DecisionKind, KindTally>,
     pub misses: Vec<MissedDecision>,
     misses_max: usize,
-    /// Every decision, where they are kept.
-    decisions: Option<Vec<JudgedDecision>>,
-    /// The event that is being walked.
-    pub event: u64,
 }
 
 impl DecisionTally {
@@ -180,36 +156,20 @@ impl DecisionTally {
         DecisionTally { misses_max, ..DecisionTally::default() }
     }
 
-    /// Keeps every decision from now on.
-    pub fn keep_decisions(&mut self) {
-        self.decisions = Some(Vec::new());
-    }
-
-    /// Counts one verdict. `case` is counted where the decision is judged.
-    pub fn count(&mut self, kind: DecisionKind, case: &'static str, verdict: DecisionVerdict) {
+    /// Counts one outcome. `case` is counted where the decision is judged.
+    pub fn count(&mut self, kind: DecisionKind, case: &'static str, outcome: DecisionOutcome) {
         let tally = self.kinds.entry(kind).or_default();
-        let outcome = verdict.outcome();
-        if let Some(decisions) = &mut self.decisions {
-            decisions.push(JudgedDecision {
-                event: self.event,
-                kind,
-                case,
-                outcome,
-                ground: verdict.into_ground(),
-            });
-        }
         match outcome {
             DecisionOutcome::NotJudged(reason) => {
                 *tally.not_judged.entry(reason).or_default() += 1;
                 return;
             }
             DecisionOutcome::Missed(reason) => *tally.misses.entry(reason).or_default() += 1,
-            DecisionOutcome::Agree | DecisionOutcome::Admissible => {}
+            DecisionOutcome::Agree => {}
         }
         for share in [&mut tally.all, tally.cases.entry(case).or_default()] {
             share.judged += 1;
             share.agree += u64::from(outcome == DecisionOutcome::Agree);
-            share.admissible += u64::from(outcome == DecisionOutcome::Admissible);
         }
     }
 
@@ -231,12 +191,6 @@ impl DecisionTally {
             *tally = KindTally { not_judged, ..KindTally::default() };
         }
         self.misses.retain(|miss| !kinds.contains(&miss.kind));
-        for decision in self.decisions.iter_mut().flatten().filter(|decision| kinds.contains(&decision.kind))
-        {
-            if decision.ground.take().is_some() {
-                decision.outcome = DecisionOutcome::NotJudged(reason);
-            }
-        }
     }
 
     /// Whether another miss would be kept.
@@ -244,56 +198,33 @@ impl DecisionTally {
         self.misses.len() < self.misses_max
     }
 
-    /// The counts, every kind named, the first misses, and the decisions that were kept.
-    pub fn into_kinds(
-        mut self,
-    ) -> (Vec<(DecisionKind, KindTally)>, Vec<MissedDecision>, Vec<JudgedDecision>) {
+    /// The counts, every kind named, and the first misses.
+    pub fn into_kinds(mut self) -> (Vec<(DecisionKind, KindTally)>, Vec<MissedDecision>) {
         let kinds = DecisionKind::ALL.map(|kind| (kind, self.kinds.remove(&kind).unwrap_or_default()));
-        (kinds.into(), self.misses, self.decisions.unwrap_or_default())
+        (kinds.into(), self.misses)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict::ModelAnswers;
+    use super::DecisionOutcome::{Agree, Missed, NotJudged};
     use super::*;
 
-    fn verdict(answers: &[bool], kernel: bool) -> DecisionVerdict {
-        DecisionVerdict::of(ModelAnswers::of(answers.iter().copied()), kernel, "leftmost")
-    }
-
     #[test]
-    fn what_is_taken_back_counts_as_not_judged() {
+    fn what_is_not_judged_is_no_agreement_and_neither_is_what_is_taken_back() {
         let mut tally = DecisionTally::default();
-        for verdict in
-            [verdict(&[true], true), verdict(&[true], false), DecisionVerdict::not_judged("unknown")]
-        {
-            tally.count(DecisionKind::Pick, "two", verdict.clone());
-            tally.count(DecisionKind::Lag, "two", verdict);
+        for outcome in [Agree, Missed("other"), NotJudged("unknown")] {
+            tally.count(DecisionKind::Pick, "two", outcome);
+            tally.count(DecisionKind::Lag, "two", outcome);
         }
         tally.withdraw(&[DecisionKind::Pick, DecisionKind::Balance], "not shown");
-        let (kinds, ..) = tally.into_kinds();
-        let of =
-            |wanted: DecisionKind| kinds.iter().find(|(kind, _)| *kind == wanted).map(|(_, tally)| tally);
-        let pick = of(DecisionKind::Pick).expect("every kind is named");
+        let (kinds, _) = tally.into_kinds();
+        let of = |wanted| kinds.iter().find(|(kind, _)| *kind == wanted).map(|(_, tally)| tally).expect("all");
+        let (pick, lag) = (of(DecisionKind::Pick), of(DecisionKind::Lag));
+        assert_eq!((lag.all, lag.cases["two"]), (JudgedShare { judged: 2, agree: 1 }, lag.all));
+        assert_eq!((lag.all.missed(), lag.misses["other"], lag.not_judged_total()), (1, 1, 1));
         assert_eq!((pick.all, pick.misses.len(), pick.cases.len()), (JudgedShare::default(), 0, 0));
         assert_eq!(pick.not_judged, BTreeMap::from([("not shown", 2), ("unknown", 1)]));
-        assert_eq!(of(DecisionKind::Lag).map(|lag| lag.all.judged), Some(2));
-        assert_eq!(of(DecisionKind::Balance), Some(&KindTally::default()));
-    }
-
-    #[test]
-    fn what_is_not_judged_is_no_agreement() {
-        let mut tally = DecisionTally::default();
-        tally.count(DecisionKind::Pick, "two", verdict(&[true], true));
-        tally.count(DecisionKind::Pick, "two", verdict(&[false], true));
-        tally.count(DecisionKind::Pick, "two", verdict(&[false, true], true));
-        tally.count(DecisionKind::Pick, "two", DecisionVerdict::not_judged("unknown"));
-        let (kinds, ..) = tally.into_kinds();
-        let pick = &kinds[2].1;
-        assert_eq!(pick.all, JudgedShare { judged: 3, agree: 1, admissible: 1 });
-        assert_eq!((pick.all.missed(), pick.not_judged_total()), (1, 1));
-        assert_eq!(pick.cases["two"], pick.all);
-        assert_eq!(kinds[0].1, KindTally::default());
+        assert_eq!(of(DecisionKind::Balance), &KindTally::default());
     }
 }

@@ -1,62 +1,42 @@
 //! Walking a recording in open loop: ask the core for each decision, compare, then apply what the kernel did.
 //!
 //! The core's state follows the kernel's. Each value that the trace shows is forced at the decision that made it, not when it
-//! is printed. Unknown values (of a task that ran before the trace began) are marked, and nothing that depends on them is
-//! judged.
+//! is printed. What nothing shows is marked: tasks that ran before the trace began, groups' entities that are charged without a
+//! word. No decision that depends on it is judged.
 //!
 //! Must not know: files, and how counts are shown.
 
 mod accounting;
 mod affinity;
-mod averages;
-mod balancing;
 mod bandwidth;
-mod clock;
 mod cut;
-mod delaying;
 mod groups;
 mod judging;
-mod known_addresses;
 mod lifecycle;
 mod moving;
 mod parameters;
-mod power;
 mod probes;
 mod selections;
-mod sessions;
-mod shares;
-mod snapshot;
 mod start;
 mod state;
 mod switching;
-mod timers;
-mod trace_lacks;
-mod traced;
 mod truth;
-mod waiting;
 mod wakeups;
 
 use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 use fairlab_kernel::generation::Placement;
-use fairlab_kernel::open_loop::SnapshotAverages;
-use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
+use fairlab_recording::Recording;
 
-use super::WalkAssumptions;
 use super::probe::{At, ProbeHit};
-use super::record::{EventRecord, RecordKind};
+use super::record::{EventRecord, Marker, RecordKind};
 use super::tally::DecisionTally;
 use super::window::RecordWindow;
-use fairlab_recording::Recording;
 use groups::RecordedGroups;
 use judging::DecisionPlace;
-use known_addresses::KnownAddresses;
-use selections::{Selection, SyncVotes, TaskPasts, WakeupLikeness};
-use state::{CpuInfo, MovedWhileWaking, ReturnedPlacement, TaskInfo, WalkerKnowledge};
-use trace_lacks::TraceLacks;
-use traced::TracedStep;
+use state::{CpuInfo, ReturnedPlacement, TaskInfo, WalkerKnowledge};
 
 /// How many events are looked ahead at. A task that has been placed may wait this long before its place is printed.
 pub(super) const LOOK_AHEAD: usize = 1 << 17;
@@ -64,80 +44,39 @@ pub(super) const LOOK_AHEAD: usize = 1 << 17;
 /// Events at the beginning that are not judged where the recording has no snapshot inside the trace.
 pub(super) const WARM_UP_EVENTS: u64 = 100;
 
-/// Why what hangs on the domains is not judged: the model's stay as they were.
-const CPUS_CHANGE: &str = "CPUs come and go";
-
-/// Why what hangs on groups is not judged: nothing tells of them.
-const GROUPS_HIDDEN: &str = "groups of tasks are not shown";
-
-/// Why what hangs on where a task may run is not judged.
-const AFFINITY_HIDDEN: &str = "on which CPUs it may run is not shown";
-
 /// The walk.
 pub(super) struct Walker {
     sched: Scheduler,
-    /// Whether every enqueue places by lag (EEVDF), so that vruntimes are never relative and are not printed.
+    /// Whether every enqueue places by lag (EEVDF), so that vruntimes are never relative.
     by_lag: bool,
+    /// Whether probes show queues, entities and the weights of groups' entities.
+    probed: bool,
+    /// Whether clocks follow the load, so that wakeups may go by energy.
+    scales: bool,
     window: RecordWindow,
     tasks: BTreeMap<Pid, TaskInfo>,
     by_id: Vec<Pid>,
     cpus: Vec<CpuInfo>,
     knowledge: WalkerKnowledge,
     groups: RecordedGroups,
-    unnamed: KnownAddresses,
-    /// Steps whose placements and changes of weight are traced, until they have been judged.
-    steps: Vec<TracedStep>,
-    /// The event that is being walked.
-    now: Option<EventRecord>,
     recording: Recording,
     rules: TraceRules,
     /// The tick's period.
     tick: Ns,
     /// Whether decisions are judged yet.
     warm: bool,
-    /// When the trace begins, and when the event is that is being walked.
+    /// When the trace begins.
     began: Option<Ns>,
-    time: Ns,
-    /// Whether the machine was started with the trace.
-    begins_with_machine: bool,
     /// Whether the trace says where the snapshot was taken.
     has_markers: bool,
     /// Whether tasks compete in groups that nothing tells of.
     groups_hidden: bool,
     seen: SeenEvents,
-    lacking: TraceLacks,
-    /// How far the scheduler's clock is behind the trace's, ns; `None` if nothing tells.
-    behind: Option<u64>,
-    /// The averages that the snapshot shows, as the walk had them.
-    noted: SnapshotAverages,
-    /// Whether averages began with those that the snapshot shows.
-    averages_laid: bool,
-    /// Whether balancing has told by now if some CPU has more to do than it can, or nothing hangs on it.
-    overutilized_known: bool,
-    /// From when on a CPU that runs out of work ages what sleepers left on idle ones.
-    next_blocked: Ns,
-    /// CPUs of the snapshot whose queues are to be laid, each with when it was read.
-    to_lay: Vec<(Ns, Cpu)>,
-    /// Selections of CPUs that are under way, and what is known of them.
-    selections: Vec<Selection>,
-    sync_votes: BTreeMap<WakeupLikeness, SyncVotes>,
-    /// The rest of each task's past before the trace, and what is assumed of it.
-    pasts: TaskPasts,
-    pub assumed: WalkAssumptions,
-    /// Whether the trace shows points of queues' time lines.
-    points_shown: bool,
-    /// Whether probes show how far searches go, and where CPUs are selected.
-    bound_shown: bool,
+    /// Whether probes have shown how far searches go, and what they cost.
+    reach_shown: bool,
     cost_shown: bool,
     /// Whether they show the clocks of runqueues, so that nothing is charged unseen.
     clocks_shown: bool,
-    /// Whether the trace shows when CPUs balance.
-    softirqs_traced: bool,
-    /// Whether it shows when CPUs' timers interrupt them.
-    ticks_traced: bool,
-    /// When in the tick's period the CPUs tick whose timer interrupts are left out, and which those are.
-    silent_ticks: Option<(u64, CpuMask)>,
-    selection_shown: bool,
     pub tally: DecisionTally,
 }
 
@@ -150,10 +89,6 @@ struct TraceRules {
     idle_may_be_preempted: bool,
     /// From v6.13 a reschedule may be lazy, and its flag is always a small letter.
     lazy_flag: bool,
-    /// Up to v6.9, a CPU that is idle is number 0 of those that balance, and a busy one 1.
-    idle_is_first: bool,
-    /// Up to v6.0, a CPU looks idle from when it begins to queue what was left to it.
-    pending_until_called: bool,
 }
 
 /// What the trace has had of events so far.
@@ -164,28 +99,16 @@ struct SeenEvents {
     resched_probe: bool,
     /// A probe at `set_cpus_allowed_common()`.
     mask_probe: bool,
-    /// A mask that was changed by no call that is shown.
-    cpusets: bool,
-    /// Interrupts of other CPUs, with what asks for them.
-    preempting_interrupts: bool,
-    /// How long tasks have slept, when they are woken (`kernel.sched_schedstats`).
-    sleeps_end: bool,
-    /// How long tasks have waited, when they get a CPU (likewise).
-    waits_end: bool,
-    /// A probe at `load_balance()`.
-    tries_shown: bool,
     /// A probe at `dequeue_entities()`: delayed dequeues are shown.
     dequeue_probe: bool,
+    /// Timers are named that expire.
+    names_timers: bool,
     /// Events that are reported by CPUs that the machine does not have.
     on_absent_cpus: u64,
-    /// Idle states of a driver: without one, the kernel names every idleness 1.
-    idle_states: bool,
     /// A CPU is taken away or comes back: a `cpuhp/N` was woken.
     hotplug: bool,
     /// Places where the state had to be set right without a decision that explains it.
     lost: u64,
-    /// Wakeups are not in the trace, but concluded from what is, so that their flags tell nothing.
-    concluded_wakeups: bool,
 }
 
 impl Walker {
@@ -198,12 +121,11 @@ impl Walker {
         misses: usize,
     ) -> Walker {
         let cpus = vec![CpuInfo::default(); topology.nr_cpus()];
-        let groups_hidden = recording.hides_groups();
         let rules = TraceRules::of(recording.release.as_deref());
-        let points_shown = recording.shows_weights || recording.traces_places;
-        let by_lag = generation.fair.placement == Placement::Lag;
         let mut walker = Walker {
-            by_lag,
+            by_lag: generation.fair.placement == Placement::Lag,
+            probed: recording.shows_weights,
+            scales: !recording.power.clocks.is_empty(),
             sched: scheduler(generation, topology, tick),
             window: RecordWindow::default(),
             tasks: BTreeMap::new(),
@@ -211,42 +133,20 @@ impl Walker {
             cpus,
             knowledge: WalkerKnowledge::default(),
             groups: RecordedGroups::default(),
-            unnamed: KnownAddresses::default(),
-            steps: Vec::new(),
-            now: None,
+            groups_hidden: recording.hides_groups(),
             recording,
             rules,
             tick,
             warm: false,
             began: None,
-            time: Ns::ZERO,
-            begins_with_machine: false,
             has_markers: false,
-            groups_hidden,
             seen: SeenEvents::default(),
-            lacking: TraceLacks::default(),
-            behind: None,
-            to_lay: Vec::new(),
-            noted: SnapshotAverages::default(),
-            averages_laid: false,
-            overutilized_known: true,
-            next_blocked: Ns::ZERO,
-            selections: Vec::new(),
-            sync_votes: BTreeMap::new(),
-            pasts: TaskPasts::default(),
-            assumed: WalkAssumptions::default(),
-            points_shown,
-            bound_shown: false,
+            reach_shown: false,
             cost_shown: false,
             clocks_shown: false,
-            softirqs_traced: false,
-            ticks_traced: false,
-            silent_ticks: None,
-            selection_shown: false,
             tally: DecisionTally::new(misses),
         };
         walker.sched.set_preemption(walker.recording.preemptible);
-        walker.take_power();
         walker.create_groups();
         walker.lay_initial_state();
         walker
@@ -262,30 +162,12 @@ impl Walker {
             self.seen.lost += 1;
             record.what = RecordKind::Other;
         }
-        if self.is_partly_shown(&record.what) {
-            record.what = RecordKind::Other;
-        }
-        self.name_task(&mut record);
         self.learn_group(&record);
         self.learn_addresses(&record);
-        self.seen.preempting_interrupts |=
-            matches!(record.what, RecordKind::Interrupts { preempts: true, .. });
-        self.seen.sleeps_end |= matches!(record.what, RecordKind::SleepEnds(_));
-        self.seen.waits_end |= matches!(record.what, RecordKind::WaitEnds(..));
         self.window.push(record);
         if self.window.len() > LOOK_AHEAD {
             self.step();
         }
-    }
-
-    /// Whether a task that has blocked and is being woken may leave its CPU in the state `R`.
-    pub fn prev_state_may_lie(&self) -> bool {
-        self.rules.prev_state_may_lie
-    }
-
-    /// Wakeups are none of the trace's own events.
-    pub fn wakeups_are_concluded(&mut self) {
-        self.seen.concluded_wakeups = true;
     }
 
     /// Walks what is left.
@@ -317,78 +199,47 @@ impl Walker {
 
     fn step(&mut self) {
         if self.seen.events == 0 {
-            self.find_lacking();
             self.look_for_markers();
-            self.find_jiffies();
-            self.find_tick_phases();
-            self.find_silent_ticks();
-            self.find_softirqs();
-            self.align_clocks();
-            self.find_dumps();
-            if !self.has_markers {
-                self.lay_queue_averages();
-            }
         }
         let Some(record) = self.window.pop() else { return };
         self.seen.events += 1;
-        (self.time, self.tally.event) = (record.time, self.seen.events);
-        self.begin_jiffy(record.time);
-        if *self.began.get_or_insert(record.time) == Ns(0) && self.recording.debug.is_none() {
-            self.know_beginning();
-        }
-        if self.seen.events == 1 && !self.begins_with_machine {
-            self.groups_hidden |= self.recording.tells_no_groups();
-            self.lay_assumed();
+        if self.began.is_none() {
+            self.begin(record.time);
         }
         if !self.has_markers && self.seen.events == WARM_UP_EVENTS + 1 {
             self.warm = true;
-            for cpu in &mut self.cpus {
-                // A task that has waited since before the trace has an unknown vruntime, or has not been seen by then.
-                cpu.queue_known = true;
-            }
         }
         self.know_again(record.cpu);
-        self.settle_selections(&record);
-        self.lay_dumps_until(record.time);
         self.follow_context(&record);
-        if self.recording.traces_places || self.recording.shows_weights {
-            self.now = Some(record.clone());
-        }
-        if let RecordKind::Probe(probe) = &record.what {
-            self.learn_session_queue(probe);
-        }
         let was_pending = self.sched.need_resched(record.cpu);
-        self.attach_elsewhere(&record);
         self.attach_before(&record);
         self.settle_returned(&record);
         if !precedes_requeue(&record.what) {
-            self.learn_requeue_clock(&record);
             self.requeue_after_charge(record.cpu);
         }
-        self.end_ticks(&record);
-        self.leave_until(&record);
-        self.conclude_exit(&record);
-        self.conclude_group_move(&record);
         self.walk(&record);
         self.follow_steps(&record);
-        self.reconsider_selections(&record);
         self.follow_flags(&record, was_pending);
         self.after(&record);
-        self.note_averages_of_snapshot();
-        self.settle_sleeper(&record);
-        self.judge_traced(&record);
-        self.look_around(&record);
-        self.doubt_loads(&record);
+    }
+
+    /// The first event. Of a machine that was started with the trace all is known. Else a CPU that goes idle shows that nothing has waited
+    /// there since before.
+    fn begin(&mut self, time: Ns) {
+        self.began = Some(time);
+        if time == Ns::ZERO && self.recording.debug.is_none() {
+            let all = self.cpus.iter_mut();
+            all.for_each(|cpu| (cpu.queue_known, cpu.idle_cores_known) = (true, true));
+        } else {
+            self.groups_hidden |= self.recording.tells_no_groups();
+        }
     }
 
     /// What the event itself says.
     fn walk(&mut self, record: &EventRecord) {
         match &record.what {
             RecordKind::Switch(switch) => self.on_switch(record, *switch),
-            RecordKind::Waking(wakeup) => {
-                self.note_push(record);
-                self.on_waking(record, *wakeup);
-            }
+            RecordKind::Waking(wakeup) => self.on_waking(record, *wakeup),
             RecordKind::Wakeup(wakeup) => self.on_wakeup(record, *wakeup),
             RecordKind::WakeupNew(wakeup) => self.on_wakeup_new(record, *wakeup),
             RecordKind::Migrate { pid, prio, orig, dest, .. } => {
@@ -399,43 +250,25 @@ impl Walker {
             RecordKind::Runtime { pid, runtime, vruntime, .. } => {
                 self.on_runtime(record, *pid, *runtime, *vruntime);
             }
-            RecordKind::CgroupAttach { pid, .. } => self.doubt_mask(*pid),
-            RecordKind::Marker(marker) => self.on_marker(record, *marker),
+            RecordKind::Marker(Marker::DebugRead) => self.on_debug_read(),
             RecordKind::Group(line) => self.follow_group(line),
             RecordKind::YieldCall => self.on_yield_call(record),
-            RecordKind::AttributesCall(pid) => self.on_attributes_call(pid.unwrap_or(record.context)),
             RecordKind::Lend { pid, old, new } => self.on_lend(record, *pid, *old, *new),
             RecordKind::Probe(probe) => self.on_probe(record, probe),
-            RecordKind::SleepEnds(pid) => {
-                let cpu = &mut self.cpus[record.cpu.index()];
-                cpu.waking_seen = record.number;
-                cpu.sleep_ended = Some(*pid);
-                if self.tasks.get(pid).is_some_and(|info| info.coming_to == Some(record.cpu)) {
-                    self.begin_queueing_woken(record.time, record.cpu);
-                }
+            RecordKind::Timer { of_group } => {
+                self.seen.names_timers = true;
+                self.cpus[record.cpu.index()].in_group_timer = *of_group;
             }
-            RecordKind::Balances => {
-                self.on_balances(record);
-                self.balance_in_softirq(record);
+            RecordKind::Hrtick => {
+                self.seen.names_timers = true;
+                self.cpus[record.cpu.index()].in_hrtick = true;
             }
-            RecordKind::Timer { of_group } => self.cpus[record.cpu.index()].in_group_timer = *of_group,
-            RecordKind::TimerInterrupt => self.on_timer_interrupt(record),
-            RecordKind::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
-            RecordKind::Interrupts { cpu, preempts } => {
-                self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);
-                if !preempts {
-                    self.leave_wakeup(record.cpu);
-                }
-            }
-            RecordKind::WaitEnds(pid, _) => {
-                self.end_wait_in_old_group(record, *pid);
-                self.renice_waiting(record, *pid);
-                self.on_wait_ends(record, *pid);
-            }
-            RecordKind::Frequency { cpu, khz } => self.on_frequency(*cpu, *khz),
-            RecordKind::IdleState { cpu, state } => self.on_idle_state(*cpu, *state),
-            RecordKind::CallInterrupt => self.begin_queueing_woken(record.time, record.cpu),
-            RecordKind::IoWaitEnds(_) | RecordKind::OtherProbe | RecordKind::Other => {}
+            RecordKind::WaitEnds(pid) => self.renice_waiting(record, *pid),
+            RecordKind::Marker(_)
+            | RecordKind::CgroupAttach { .. }
+            | RecordKind::SleepEnds(_)
+            | RecordKind::OtherProbe
+            | RecordKind::Other => {}
         }
     }
 
@@ -453,18 +286,6 @@ impl Walker {
         );
         if ends_asking {
             cpu.asked_resched = None;
-        }
-        // Interrupts that are sent meanwhile, for the governor, end no step.
-        if !matches!(
-            record.what,
-            RecordKind::Runtime { .. }
-                | RecordKind::Migrate { .. }
-                | RecordKind::WaitEnds(..)
-                | RecordKind::Interrupts { .. }
-                | RecordKind::CallInterrupt
-                | RecordKind::Other
-        ) {
-            cpu.charged = None;
         }
         let put_back =
             matches!(record.what, RecordKind::WaitEnds(..)) && std::mem::take(&mut cpu.resched_due);
@@ -517,9 +338,6 @@ impl Walker {
         let cpu = &mut self.cpus[record.cpu.index()];
         cpu.charge_asks = set_now && matches!(record.what, RecordKind::Runtime { .. });
         let was_pending = std::mem::replace(&mut cpu.need_resched, pending);
-        if pending && !was_pending && !was_set {
-            cpu.pending_since = record.number;
-        }
         let was_shown = std::mem::replace(&mut cpu.resched_shown, record.flags.need_resched());
         if was_pending
             && was_shown
@@ -529,7 +347,7 @@ impl Walker {
         {
             // It was acted upon, and the same task runs on.
             let curr = self.sched.curr(record.cpu);
-            self.kept_running(record, curr);
+            self.kept_running(curr);
         }
         // One that was pending lazily is now so at once.
         let asks_here = |probe: &ProbeHit| probe.at == At::Resched && probe.cpu() == Some(record.cpu);
@@ -552,17 +370,13 @@ impl Walker {
         if let Some(info) = self.tasks.get_mut(&pid) {
             info.seen = true;
             let id = info.id;
-            self.pasts.see(id, self.time);
             self.follow_prio(id, prio);
             return id;
         }
         let prio = prio.unwrap_or(Prio::DEFAULT);
         let id = self.new_task(pid, prio, comm, cpu);
         self.take_listed(id, pid, prio);
-        self.hide_affinity(id);
         self.sched.lay_asleep(id, cpu);
-        self.begin_as_assumed(id, cpu);
-        self.pasts.see(id, self.time);
         id
     }
 
@@ -581,7 +395,6 @@ impl Walker {
             per_cpu_kthread: bound.is_some(),
         };
         let id = self.sched.new_task(&spec, cpu);
-        self.pasts.forget(id);
         self.by_id.resize(id.index() + 1, Pid::IDLE);
         self.by_id[id.index()] = pid;
         let info = TaskInfo::new(id);
@@ -596,10 +409,9 @@ impl Walker {
         let Some(prio) = shown.filter(|&prio| prio != self.sched.task(task).prio()) else { return };
         let old = self.sched.policy(task);
         // Since when it has had another weight nothing has told.
-        let queued = self.sched.is_on_queue(task);
-        let info = self.knowledge.entity_mut(self.sched.task_entity(task));
-        info.request_known = false;
-        info.known &= !(self.by_lag && queued);
+        if self.by_lag && self.sched.is_on_queue(task) {
+            self.set_known(task, false);
+        }
         match prio.nice() {
             Some(nice) if old.is_fair() => self.sched.force_nice(task, nice, old),
             Some(nice) => self.sched.force_nice(task, nice, Policy::Normal),
@@ -682,19 +494,6 @@ impl TraceRules {
             // 3054426dc68e: the bit of a thread that idles is no longer the mark of a preemption.
             idle_may_be_preempted: before(4, 20),
             lazy_flag: !before(6, 13),
-            idle_is_first: before(6, 10),
-            // d6962c4fe8f9: `rq::ttwu_pending` is cleared after the enqueue, no longer before; the kernels of v6.1 that were recorded have it.
-            pending_until_called: before(6, 1),
-        }
-    }
-
-    /// What a CPU balances for, by the kernel's number.
-    fn idle_type(self, number: i64) -> Option<CpuIdleType> {
-        match (number, self.idle_is_first) {
-            (0, true) | (1, false) => Some(CpuIdleType::Idle),
-            (1, true) | (0, false) => Some(CpuIdleType::NotIdle),
-            (2, _) => Some(CpuIdleType::NewlyIdle),
-            _ => None,
         }
     }
 
@@ -722,8 +521,6 @@ mod tests {
     #[test]
     fn old_releases_report_states_late_and_have_no_lazy_flag() {
         let lies = |release| TraceRules::of(release).prev_state_may_lie;
-        let called = |release| TraceRules::of(release).pending_until_called;
-        assert!(called(Some("5.15.0-204-generic")) && !called(Some("6.1.0-56-cloud-amd64")) && !called(None));
         assert!(lies(Some("5.10.0-32-cloud-amd64")) && lies(Some("4.19.1")));
         assert!(
             !lies(Some("6.1.0-56-cloud-amd64")) && !lies(Some("5.18")) && !lies(None) && !lies(Some("x"))

@@ -42,18 +42,6 @@ impl RecordWindow {
         self.records.push_back(record);
     }
 
-    /// Forgets what some records say.
-    pub fn forget(&mut self, wanted: impl Fn(&RecordKind) -> bool) {
-        let records = std::mem::take(&mut self.records);
-        *self = RecordWindow { start: self.start, ..RecordWindow::default() };
-        for mut record in records {
-            if wanted(&record.what) {
-                record.what = RecordKind::Other;
-            }
-            self.push(record);
-        }
-    }
-
     /// Number of records held.
     pub fn len(&self) -> usize {
         self.records.len()
@@ -127,7 +115,7 @@ mod tests {
             context: Pid(0),
             comm: Comm::default(),
             flags: Flags::NONE,
-            what: RecordKind::WaitEnds(Pid(pid), Ns(0)),
+            what: RecordKind::WaitEnds(Pid(pid)),
         }
     }
 
@@ -146,19 +134,5 @@ mod tests {
         window.pop();
         assert_eq!(window.of_task(Pid(8)).count(), 0);
         assert_eq!(numbers(window.all().collect()), [3, 4]);
-    }
-
-    #[test]
-    fn what_is_forgotten_is_of_no_task() {
-        let mut window = RecordWindow::default();
-        for (number, pid) in [(1, 7), (2, 8), (3, 7)] {
-            window.push(record(number, 0, pid));
-        }
-        window.pop();
-        window.forget(|what| matches!(what, RecordKind::WaitEnds(Pid(7), _)));
-        assert_eq!((window.of_task(Pid(7)).count(), window.of_task(Pid(8)).count()), (0, 1));
-        assert_eq!(window.on_cpu(Cpu(0)).map(|record| record.number).collect::<Vec<_>>(), [2, 3]);
-        window.pop();
-        assert_eq!(window.all().map(|record| record.number).collect::<Vec<_>>(), [3]);
     }
 }

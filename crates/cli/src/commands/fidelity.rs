@@ -119,8 +119,8 @@ fn to_text(fidelity: &Fidelity, figures: &FidelityFigures, args: &FidelityArgs) 
     text + &closing(fidelity)
 }
 
-fn header<'a>(first: &'a str, second: &'a str) -> [&'a str; 9] {
-    [first, second, "decision", "judged", "agree", "share", "admissible", "missed", "not judged"]
+fn header<'a>(first: &'a str, second: &'a str) -> [&'a str; 8] {
+    [first, second, "decision", "judged", "agree", "share", "missed", "not judged"]
 }
 
 fn cells(first: String, second: String, decision: String, counts: DecisionCounts, case: &str) -> Vec<String> {
@@ -131,8 +131,8 @@ fn cells(first: String, second: String, decision: String, counts: DecisionCounts
         counts.judged.to_string(),
         counts.agree.to_string(),
         page::share(counts),
+        counts.missed().to_string(),
     ];
-    cells.extend([counts.admissible, counts.missed()].map(|count| count.to_string()));
     if case.is_empty() {
         cells.push(counts.not_judged.to_string());
     }

@@ -120,11 +120,8 @@ fn text(agreement: &Agreement) -> String {
             rows.push(row(format!("  {case}"), *share, None));
         }
     }
-    let header = ["decision", "judged", "agree", "share", "admissible", "missed", "not judged"];
+    let header = ["decision", "judged", "agree", "share", "missed", "not judged"];
     text += &output::table(&header, &rows);
-    if let Some(known) = what_is_known(agreement) {
-        let _ = writeln!(text, "{known}");
-    }
     for (kind, tally) in &agreement.kinds {
         reasons(&mut text, kind.name(), tally);
     }
@@ -147,25 +144,10 @@ fn row(name: String, share: JudgedShare, tally: Option<&KindTally>) -> Vec<Strin
         0 => "-".to_string(),
         judged => format!("{:.2} %", share.agree as f64 * 100.0 / judged as f64),
     };
-    let mut cells = vec![name, share.judged.to_string(), share.agree.to_string(), percent];
-    cells.extend([share.admissible, share.missed()].map(|count| count.to_string()));
+    let [judged, agree, missed] = [share.judged, share.agree, share.missed()].map(|count| count.to_string());
+    let mut cells = vec![name, judged, agree, percent, missed];
     cells.extend(tally.map(|tally| tally.not_judged_total().to_string()));
     cells
-}
-
-/// A word on kinds that are mostly admissible: the trace leaves open what decides them.
-fn what_is_known(agreement: &Agreement) -> Option<String> {
-    let open = agreement.kinds.iter().filter(|(_, tally)| tally.all.admissible * 2 > tally.all.judged);
-    let open = open.map(|(kind, tally)| {
-        let percent = tally.all.admissible as f64 * 100.0 / tally.all.judged as f64;
-        format!("{} ({percent:.0} %)", kind.name())
-    });
-    let open = open.collect::<Vec<_>>();
-    let told = format!(
-        "most is admissible, not known: {}; the trace leaves open what decides, and probes would tell",
-        open.join(", ")
-    );
-    (!open.is_empty()).then_some(told)
 }
 
 fn reasons(text: &mut String, kind: &str, tally: &KindTally) {
@@ -204,7 +186,6 @@ fn to_json(agreement: &Agreement) -> Value {
             let counts = json!({
                 "judged": share.judged,
                 "agree": share.agree,
-                "admissible": share.admissible,
                 "missed": share.missed(),
             });
             ((*case).to_string(), counts)
@@ -213,7 +194,6 @@ fn to_json(agreement: &Agreement) -> Value {
             "kind": kind.name(),
             "judged": tally.all.judged,
             "agree": tally.all.agree,
-            "admissible": tally.all.admissible,
             "missed": tally.all.missed(),
             "not_judged": tally.not_judged_total(),
             "misses": tally.misses,

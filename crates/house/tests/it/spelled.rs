@@ -13,14 +13,13 @@ const TRACEPOINTS: [&str; 2] = ["crates/event/src/tracepoints.rs", "crates/event
 const PROBES: &str = "crates/event/src/probes/names.rs";
 
 /// Files that may spell a name, and why. Of a file that is named here, other names are held to the rule.
-const ALLOWED: [(&str, &str, &str); 9] = [
+const ALLOWED: [(&str, &str, &str); 8] = [
     ("crates/analysis/src/explain/text.rs", "tick", "what ended a wait, for people"),
     ("crates/analysis/src/explain/answer.rs", "tick", "what ended a wait, in an answer"),
     ("crates/event/src/probes.rs", "nice", "a parameter of the kernel's function"),
     ("crates/event/src/probes.rs", "shares", "a parameter of the kernel's function"),
     ("crates/report/src/booted_table.rs", "nice", "the name of a workload"),
     ("crates/report/src/booted_table.rs", "shares", "the name of a measure"),
-    ("crates/recording/src/recording.rs", "nice", "a column of the snapshot of tasks"),
     ("crates/sim/src/workload/spinners.rs", "nice", "an option of the program"),
     ("crates/sim/src/workload/mix/place.rs", "nice", "a word of a workload's file"),
 ];

@@ -100,7 +100,6 @@ impl Scheduler {
 
     /// Carries out the push from `source`. Returns the task that was moved.
     pub fn apply_push(&mut self, source: Cpu) -> Option<TaskId> {
-        self.probe_push(source);
         let pushed = self.decide_push_task(source);
         let tried = self.push_cpu(source).and_then(|dest| self.pushing(source, dest));
         self.balance.cpus[source.index()].push_cpu = None;

@@ -287,7 +287,6 @@ impl Scheduler {
         if self.shared.trace.balancing {
             self.tell_balance(decision);
         }
-        self.probe_busiest_group(decision);
         for pull in &decision.pulls {
             self.apply_pull(pull);
         }
@@ -302,7 +301,6 @@ impl Scheduler {
         }
         self.remember(decision, moved);
         self.count(decision, moved);
-        self.probe_balanced(decision);
         if let Some(source) = decision.source.filter(|_| decision.push) {
             self.stop_one_cpu_nowait(source);
         }
@@ -327,32 +325,6 @@ impl Scheduler {
         self.note_caches(decision);
         if decision.left_pinned {
             self.mark(decision, true);
-        }
-    }
-
-    /// What a decision leaves behind where a real kernel has moved so many tasks instead.
-    pub(super) fn remember_as_moved(&mut self, decision: &BalanceDecision, moved: u32) {
-        self.note_seen(decision);
-        let mut decision = decision.clone();
-        if moved == 0 && decision.moved() > 0 {
-            decision.nr_balance_failed =
-                self.domain_state(decision.cpu, decision.level).nr_balance_failed + 1;
-        }
-        if moved > 0 {
-            decision.balanced = None;
-        }
-        decision.pulls.iter().for_each(|pull| self.remember_loads_asked(pull));
-        if moved == 0 {
-            self.remember_passed_over(&decision);
-        }
-        self.remember(&decision, moved);
-    }
-
-    /// What a decision that moves nothing leaves behind in queues' lists.
-    pub(super) fn remember_passed_over(&mut self, decision: &BalanceDecision) {
-        if decision.moved() == 0 {
-            let looks = |pull: &DetachPass| pull.looks.iter().map(|look| look.task).collect::<Vec<_>>();
-            decision.pulls.iter().for_each(|pull| self.pass_over(pull.source, &looks(pull)));
         }
     }
 

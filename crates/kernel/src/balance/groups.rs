@@ -58,13 +58,6 @@ impl Scheduler {
         sds
     }
 
-    /// The sums of each group of a domain as they are now, the local one first.
-    pub(super) fn sums_of_groups(&self, attempt: &LbEnv) -> Vec<SgLbStats> {
-        let mut sds = SdLbStats::default();
-        let groups = self.domains.groups(self.domain_id(attempt.cpu, attempt.level)).enumerate();
-        groups.map(|(index, id)| self.update_sg_lb_stats(attempt, id, index == 0, &mut sds)).collect()
-    }
-
     /// Kernel: `update_sg_lb_stats()`, kernel/sched/fair.c.
     fn update_sg_lb_stats(
         &self,

@@ -21,11 +21,6 @@ use crate::scheduler::Scheduler;
 const LOAD_AVG_PERIOD: u64 = 32;
 
 impl Scheduler {
-    /// CPUs whose tick is stopped, as far as balancing knows (`nohz.idle_cpus_mask`).
-    pub fn nohz_idle_cpus(&self) -> &CpuMask {
-        &self.balance.nohz.idle_cpus
-    }
-
     /// Whether a CPU whose idle states no driver knows stops its tick as it idles on. `got_tick`: a tick has just found it idle.
     ///
     /// Kernel: `cpuidle_idle_call()`, kernel/sched/idle.c.

@@ -103,7 +103,6 @@ impl Scheduler {
             }
             let mut interval = self.get_sd_balance_interval(cpu, level, self.balances_as_busy(cpu, idle));
             if jiffies >= self.domain_state(cpu, level).last_balance + interval {
-                self.probe_balance(cpu, level, idle);
                 let decision = self.decide_balance(cpu, level, idle);
                 continues = decision.continues;
                 if self.apply_balance(&decision) > 0 {

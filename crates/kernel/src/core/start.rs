@@ -15,7 +15,6 @@ use crate::fair_server::rules::CountServer;
 use crate::fair_server::state::{FairServer, FairServers};
 use crate::generation::Generation;
 use crate::group::TaskGroup;
-use crate::open_loop::UnseenAsks;
 use crate::process::Processes;
 use crate::rq::Rq;
 use crate::rt::RtPeriod;
@@ -76,7 +75,6 @@ impl Scheduler {
             energy: None,
             idle_masks: Vec::new(),
             own_cpus: Vec::new(),
-            unseen_asks: UnseenAsks::default(),
             rt_period: RtPeriod::default(),
             ended: None,
         };

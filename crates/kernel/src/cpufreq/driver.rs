@@ -11,11 +11,6 @@ use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 impl Scheduler {
-    /// The policy of a CPU.
-    pub fn policy_of_cpu(&self, cpu: Cpu) -> Option<usize> {
-        self.shared.cpufreq.policy_of.get(cpu.index()).copied().flatten()
-    }
-
     /// Puts CPUs under governors; those in no domain run at full speed for ever. A clock begins at its lowest frequency.
     pub fn set_frequency_domains(&mut self, domains: Vec<FrequencyDomain>) {
         let mut policy_of = vec![None; self.shared.topology.nr_cpus()];

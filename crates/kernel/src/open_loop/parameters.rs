@@ -74,24 +74,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether a charge of `runtime` asks a running task to make way, where another waits: it ends its request or its
-    /// protection (`update_curr()`). Pure; EEVDF only.
-    pub fn makes_way_after(&self, task: TaskId, runtime: Ns) -> bool {
-        let curr = self.task(task).se;
-        let entity = self.se(curr);
-        let vruntime = entity.vruntime.plus(self.virtual_time(task, runtime) as i64);
-        let is_used = !vruntime.is_before(entity.deadline);
-        is_used || self.shared.loses_protection(entity.cfs_rq, curr, vruntime)
-    }
-
-    /// Virtual time that is made of `runtime` by the weight that a task would have under `policy`, at its nice level.
-    pub fn virtual_time_under(&self, task: TaskId, policy: Policy, runtime: Ns) -> u64 {
-        let weight = match policy {
-            Policy::Idle => LoadWeight::of_idle_policy(),
-            _ => LoadWeight::of_nice(self.task(task).nice),
-        };
-        self.shared.calc_delta_fair(weight, runtime.0)
-    }
 }
 
 #[cfg(test)]
@@ -117,16 +99,6 @@ mod tests {
                 assert_eq!(bed.entity(task).load, LoadWeight::of_nice(nice));
             }
         }
-    }
-
-    #[test]
-    fn what_a_task_would_be_charged_under_another_policy_is_told_without_a_change() {
-        let mut bed = SchedulerTestbed::new("v6.1", 2, 1);
-        let task = bed.spawn(5, 0);
-        let charged = |policy| bed.scheduler.virtual_time_under(task, policy, Ns(3_000_000));
-        assert_eq!(charged(Policy::Idle), 1_023_999_999);
-        assert_eq!(charged(Policy::Normal), bed.scheduler.virtual_time(task, Ns(3_000_000)));
-        assert_eq!(bed.entity(task).load, LoadWeight::of_nice(5));
     }
 
     #[test]

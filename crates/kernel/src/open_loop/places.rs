@@ -10,7 +10,7 @@ use crate::decision::{PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::ForkPlacement;
-use crate::group::{ExitMove, GroupId, MovedWaiting};
+use crate::group::{GroupId, MovedWaiting};
 use crate::rq::{DequeueFlags, EnqueueFlags};
 use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId};
@@ -181,11 +181,6 @@ impl Scheduler {
         let initial = self.shared.generation.fair.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
         self.shared.tasks[task.index()].is_new = true;
-    }
-
-    /// Whether every ending task is taken off its queue and put back, also one in no autogroup.
-    pub fn exits_move(&self) -> bool {
-        self.shared.generation.groups.exit_move == ExitMove::Always
     }
 
     /// The running task of `cpu` leaves its queue, to come back at once. Returns whether it was there.

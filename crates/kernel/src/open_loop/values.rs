@@ -6,7 +6,6 @@ use fairlab_event::Cpu;
 
 use super::{EntityId, QueueId};
 use crate::entity::SchedEntity;
-use crate::fair::rules::SliceProtection;
 use crate::generation::Feature;
 use crate::scheduler::Scheduler;
 use crate::vruntime::Vruntime;
@@ -26,21 +25,6 @@ impl Scheduler {
             }
             entity.deadline = deadline;
         });
-    }
-
-    /// Gives an entity a new request, as if it had used up the one that it has.
-    ///
-    /// Kernel: the second half of `update_deadline()`.
-    pub fn force_new_request(&mut self, entity: EntityId) {
-        let request = self.shared.request(entity.0);
-        let distance = self.shared.virtual_time_of(entity.0, request) as i64;
-        let deadline = self.se(entity.0).vruntime.plus(distance);
-        self.change_entity(entity, |entity| (entity.slice, entity.deadline) = (request, deadline));
-    }
-
-    /// Whether a slice is protected until its deadline, whatever wakes meanwhile.
-    pub fn protects_until_deadline(&self) -> bool {
-        self.shared.generation.fair.slice_protection == SliceProtection::UntilNewDeadline
     }
 
     /// Whether slices end by a timer of their own.

@@ -8,9 +8,7 @@ use super::{EntityId, QueueId};
 use crate::cfs_rq::CurrEntity;
 use crate::decision::PickReason;
 use crate::fair::rules::Reschedule;
-use crate::generation::Feature;
 use crate::group::GroupId;
-use crate::pelt::AttachPoint;
 use crate::rq::EnqueueFlags;
 use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId};
@@ -117,14 +115,6 @@ impl Scheduler {
         std::iter::once(task.se).chain(groups).map(EntityId).collect()
     }
 
-    /// What a task's levels would be on `cpu` if it were in `group`.
-    pub fn levels_in(&self, task: TaskId, group: GroupId, cpu: Cpu) -> Vec<EntityId> {
-        let group = self.group_entity(group, cpu).map(|entity| entity.0);
-        let group = group.filter(|_| !self.shared.competes_on_one_queue());
-        let groups = std::iter::successors(group, |se| self.se(*se).parent);
-        std::iter::once(self.task(task).se).chain(groups).map(EntityId).collect()
-    }
-
     /// The entity that stands for a queue on the one above; the root's has none.
     pub fn entity_above(&self, queue: QueueId) -> Option<EntityId> {
         self.cfs(queue.0).entity.map(EntityId)
@@ -161,26 +151,6 @@ impl Scheduler {
         self.cfs(self.se(entity.0).cfs_rq).member == Some(entity.0)
     }
 
-    /// The clock at which an entity that is current would have been charged `gained` of virtual time since it was charged
-    /// last, the earliest up to `latest`. `None` where no clock leads there; where `near`, two virtual ns or one of run time
-    /// may be missing.
-    pub fn clock_after(&self, entity: EntityId, gained: i64, latest: Ns, near: bool) -> Option<Ns> {
-        let view = self.se(entity.0);
-        let charged =
-            |clock: u64| self.shared.virtual_time_of(entity.0, clock.saturating_sub(view.exec_start));
-        let wanted = u64::try_from(gained).unwrap_or(0);
-        let (mut low, mut high) = (view.exec_start, latest.0.max(view.exec_start));
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match charged(middle) < wanted {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        let rounding = if near { 2 + self.shared.virtual_time_of(entity.0, 1) } else { 0 };
-        (gained.abs_diff(charged(low) as i64) <= rounding).then_some(Ns(low))
-    }
-
     /// Where an entity would be placed if its task were woken now. Pure.
     pub fn placement_of(&self, entity: EntityId) -> (Vruntime, Option<Vruntime>) {
         let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
@@ -209,11 +179,6 @@ impl Scheduler {
         self.shared.generation.fair.delayed_lag.is_noted()
     }
 
-    /// Whether a new task is part of its queue's averages before it is enqueued for the first time.
-    pub fn attaches_before_first_enqueue(&self) -> bool {
-        self.shared.generation.pelt.attach_point == AttachPoint::Fork
-    }
-
     /// Whether fair tasks make way for each other lazily.
     pub fn reschedules_lazily(&self) -> bool {
         self.shared.generation.fair.reschedule == Reschedule::Lazily
@@ -235,11 +200,6 @@ impl Scheduler {
         let mut others = self.cfs(queue.0).clone();
         others.remove_waiting(entity.0);
         others.average_vruntime(running, self.shared.generation.fair.average_rounding)
-    }
-
-    /// How far one ns of run time moves a queue's average at most, virtual ns.
-    pub fn average_step(&self, queue: QueueId) -> u64 {
-        self.shared.running_entity(queue.0).map_or(0, |curr| self.shared.virtual_time_of(curr, 1))
     }
 
     /// A queue's current entity, even if it has left the queue already.
@@ -279,16 +239,6 @@ impl Scheduler {
     /// A task's policy.
     pub fn policy(&self, task: TaskId) -> Policy {
         self.task(task).policy
-    }
-
-    /// Whether a task that goes to sleep may stay on its queue in this generation.
-    pub fn may_delay_dequeues(&self) -> bool {
-        self.has(Feature::DelayDequeue)
-    }
-
-    /// Whether a sleeper that leaves its queue late is not ahead of it any more.
-    pub fn forgets_delayed_lag(&self) -> bool {
-        self.has(Feature::DelayZero)
     }
 
     /// Whether a task sleeps on its queue.

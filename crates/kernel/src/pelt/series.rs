@@ -105,11 +105,6 @@ impl PeltSpan {
     }
 }
 
-/// What is left of a sum once so many periods have ended.
-pub(crate) fn decayed(sum: u64, periods: u64) -> u64 {
-    PeltSpan::new(0, periods * u64::from(PERIOD)).decay(sum)
-}
-
 /// `value · scale / 1024` (`cap_scale()`).
 pub(super) const fn cap_scale(value: u64, scale: u64) -> u64 {
     value.wrapping_mul(scale) >> CAPACITY_SHIFT

@@ -21,11 +21,6 @@ impl SchedstatLayout {
         }
     }
 
-    /// A kind of idleness as the kernel's number.
-    pub(crate) fn number_of(self, idle: CpuIdleType) -> usize {
-        self.order().iter().position(|&kind| kind == idle).unwrap_or_default()
-    }
-
     /// The kinds of idleness in the order in which they are shown.
     const fn order(self) -> [CpuIdleType; 3] {
         match self {

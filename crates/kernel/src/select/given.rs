@@ -4,12 +4,10 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use super::rules::RecentUsed;
 use crate::cpumask::CpuMask;
-use crate::decision::{CpuDecision, IdleCpuSearch};
+use crate::decision::CpuDecision;
 use crate::ids::TaskId;
 use crate::open_loop::{bring_load, bring_usage};
-use crate::pelt::{FairInitialUtil, RunnableKind, SchedAvg};
 use crate::scheduler::Scheduler;
 use crate::select::given_cpu::{GivenCpu, GivenLoad};
 use crate::trace::KernelContext;
@@ -34,11 +32,6 @@ impl Scheduler {
         self.shared.tasks[task.index()].per_cpu_kthread = is_bound;
     }
 
-    /// The node that a task prefers, as NUMA balancing has found, which the core does not do.
-    pub fn force_preferred_node(&mut self, task: TaskId, node: Option<u32>) {
-        self.shared.tasks[task.index()].preferred_node = node;
-    }
-
     /// The same, as it was told.
     pub fn preferred_node(&self, task: TaskId) -> Option<u32> {
         self.shared.tasks[task.index()].preferred_node
@@ -54,27 +47,9 @@ impl Scheduler {
         self.shared.tasks[task.index()].wakee_flips
     }
 
-    /// At which jiffy that count was halved last.
-    pub fn wakee_flips_halved_at(&self, task: TaskId) -> Option<u64> {
-        self.shared.tasks[task.index()].wakee_flip_decay
-    }
-
     /// Counts that a task wakes another at this time, whatever the runqueue's clock says: the kernel goes by jiffies.
     pub fn record_wakee_at(&mut self, now: Ns, waker: TaskId, wakee: TaskId) {
         self.record_wakee_in(self.shared.jiffies_at(now), waker, wakee);
-    }
-
-    /// A child has its parent's history of waking others (`dup_task_struct()`).
-    pub fn inherit_waking(&mut self, parent: TaskId, child: TaskId) {
-        let from = &self.shared.tasks[parent.index()];
-        let history = (from.wakee_flips, from.wakee_flip_decay, from.last_wakee);
-        let task = &mut self.shared.tasks[child.index()];
-        (task.wakee_flips, task.wakee_flip_decay, task.last_wakee) = history;
-    }
-
-    /// Whether a waker on `here` and whom it wakes are kept apart, as both wake many (`wake_wide()`).
-    pub fn wakes_wide(&self, waker: TaskId, wakee: TaskId, here: Cpu) -> bool {
-        self.wake_wide(waker, wakee, here)
     }
 
     /// The CPU that a task used before the last one.
@@ -85,16 +60,6 @@ impl Scheduler {
     /// That CPU, as the core has it.
     pub fn recent_used_cpu(&self, task: TaskId) -> Cpu {
         self.shared.tasks[task.index()].recent_used_cpu
-    }
-
-    /// Whether a selection sets the CPU that the woken task, and that its waker used before the last one.
-    pub fn remembers_cpus(&self, search: &IdleCpuSearch) -> [bool; 2] {
-        match self.shared.generation.select.recent_used {
-            RecentUsed::OnUse => {
-                [search.entered && search.recent == Some(true), search.entered && search.affine]
-            }
-            RecentUsed::WhenSeen => [search.reached_recent, false],
-        }
     }
 
     /// A task's averages.
@@ -112,51 +77,10 @@ impl Scheduler {
         bring_load(&mut self.cfs_mut(root).tracked.avg, load_avg, 1);
     }
 
-    /// Load, runnability and utilization of a CPU's root queue.
-    pub fn root_averages(&self, cpu: Cpu) -> [u64; 3] {
-        let avg = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
-        [avg.load_avg, avg.runnable_avg, avg.util_avg]
-    }
-
-    /// The utilization that a new task would begin with on `cpu` if that of its queue there were `more` than it is.
-    pub fn initial_util(&self, task: TaskId, cpu: Cpu, more: i64) -> u64 {
-        let group = &self.shared.groups[self.task(task).group.0 as usize];
-        let queue = &self.cfs(group.cfs_rqs[cpu.index()]).tracked.avg;
-        let weight = self.entity_of(task).load;
-        let mut avg = SchedAvg::default();
-        let from = FairInitialUtil {
-            capacity: self.shared.arch_scale_cpu_capacity(cpu),
-            queue_util_avg: queue.util_avg.saturating_add_signed(more),
-            queue_load_avg: queue.load_avg,
-            weight: weight.scaled_down(),
-            weight_scaled_up: weight.raw(),
-        };
-        self.shared.generation.pelt.post_init_entity_util_avg(&mut avg, from);
-        avg.util_avg
-    }
-
     /// Runnability and utilization of a CPU's root queue.
     pub fn force_cpu_util(&mut self, cpu: Cpu, runnable_avg: u64, util_avg: u64) {
         let root = self.rqs[cpu.index()].cfs;
         bring_usage(&mut self.cfs_mut(root).tracked.avg, runnable_avg, util_avg, 1);
-    }
-
-    /// The same for as long as nothing is aged: a try of what would be.
-    pub fn pretend_cpu_util(&mut self, cpu: Cpu, runnable_avg: u64, util_avg: u64) {
-        let root = self.rqs[cpu.index()].cfs;
-        let avg = &mut self.cfs_mut(root).tracked.avg;
-        (avg.runnable_avg, avg.util_avg) = (runnable_avg, util_avg);
-    }
-
-    /// The load of a CPU's root queue for as long as nothing is aged: a try of what would be.
-    pub fn pretend_cpu_load(&mut self, cpu: Cpu, load_avg: u64) {
-        let runnable_is_load = self.shared.generation.pelt.runnable == RunnableKind::LoadWeighted;
-        let root = self.rqs[cpu.index()].cfs;
-        let avg = &mut self.cfs_mut(root).tracked.avg;
-        avg.load_avg = load_avg;
-        if runnable_is_load {
-            avg.runnable_avg = load_avg;
-        }
     }
 
     /// What is expected of a CPU's root queue's utilization (`util_est.enqueued`).
@@ -179,12 +103,6 @@ impl Scheduler {
     /// What a search by `cpu` takes on average, ns.
     pub fn avg_scan_cost(&self, cpu: Cpu) -> u64 {
         self.rqs[cpu.index()].idle_time.avg_scan_cost
-    }
-
-    /// What bounds searches by `cpu`: what they take on average, and how long it idles on average, ns.
-    pub fn force_scan_limits(&mut self, cpu: Cpu, cost: u64, avg_idle: u64) {
-        let idle_time = &mut self.rqs[cpu.index()].idle_time;
-        (idle_time.avg_scan_cost, idle_time.avg_idle) = (cost, avg_idle);
     }
 
     /// What a search by `cpu` takes on average, and what is left by now of the idle time that searches may use, ns.
@@ -221,11 +139,6 @@ impl Scheduler {
         Some(self.domains.shared(shared).has_idle_cores)
     }
 
-    /// A CPU's load, as wakeups weigh it.
-    pub fn load_of_cpu(&self, cpu: Cpu) -> u64 {
-        self.cpu_load(cpu)
-    }
-
     /// From now on selections find this, by CPU, whatever the core's state; empty: the core's state, as it was.
     ///
     /// It stands in the core's own state until the next call: meanwhile nothing may go on there but questions.
@@ -258,26 +171,9 @@ impl Scheduler {
         self.shared.hooks.answer_loads(given);
     }
 
-    /// A CPU has idled for so long; what it idles on average follows.
-    pub fn end_idle_after(&mut self, cpu: Cpu, idle: Ns) {
-        let clock = self.rqs[cpu.index()].clock.0.max(idle.0);
-        self.rqs[cpu.index()].idle_time.idle_stamp = Some(Ns(clock - idle.0));
-        self.sample_idle_time_at(cpu, Ns(clock));
-    }
-
-    /// Since when a CPU idles, on a clock that all CPUs share.
-    pub fn force_idle_since(&mut self, cpu: Cpu, since: Ns) {
-        self.rqs[cpu.index()].idle_time.idle_stamp = Some(since);
-    }
-
     /// The same; `None` where it is not idle.
     pub fn force_idle_stamp(&mut self, cpu: Cpu, since: Option<Ns>) {
         self.rqs[cpu.index()].idle_time.idle_stamp = since;
-    }
-
-    /// A CPU's idleness as the core's state tells.
-    pub fn is_idle_cpu(&self, cpu: Cpu) -> bool {
-        self.idle_cpu(cpu)
     }
 
     /// Remembers a selection that was made on `here`, as far as it does not depend on what was selected.

@@ -98,7 +98,6 @@ impl Model {
     /// A level has been looked at: takes what is to be taken from it.
     fn take_from_level(&mut self, cpu: Cpu) -> ScheduleProgress {
         let level = self.newidle[cpu.index()].level;
-        self.scheduler.probe_balance(cpu, level, CpuIdleType::NewlyIdle);
         let decision = self.scheduler.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
         self.scheduler.apply_balance(&decision);
         let mut work = BalanceWork::default();

@@ -15,7 +15,6 @@ impl Fidelity {
             json!({
                 "judged": counts.judged,
                 "agree": counts.agree,
-                "admissible": counts.admissible,
                 "missed": counts.missed(),
                 "not_judged": counts.not_judged,
             })

@@ -14,24 +14,21 @@ use serde::{Deserialize, Serialize};
 pub struct DecisionCounts {
     /// Judged.
     pub judged: u64,
-    /// Of these, every state that the unknowns allow gives what the kernel did.
+    /// Of these, the model does what the kernel did.
     pub agree: u64,
-    /// Of these, some of the states that the unknowns allow give what the kernel did, and others not.
-    pub admissible: u64,
     /// Not judged: what they rest on was not shown.
     pub not_judged: u64,
 }
 
 impl DecisionCounts {
-    /// Judged, and no state that the unknowns allow gives what the kernel did.
+    /// Of what was judged, it does not.
     pub fn missed(self) -> u64 {
-        self.judged.saturating_sub(self.agree + self.admissible)
+        self.judged.saturating_sub(self.agree)
     }
 
     fn add(&mut self, other: DecisionCounts) {
         self.judged += other.judged;
         self.agree += other.agree;
-        self.admissible += other.admissible;
         self.not_judged += other.not_judged;
     }
 }
@@ -63,26 +60,18 @@ pub struct KernelSummary {
     /// How many recordings.
     pub recordings: usize,
     /// Of [`ABOUT`], in its order.
-    pub counts: [DecisionCounts; 3],
+    pub counts: [DecisionCounts; 2],
 }
 
 /// What decisions are about.
-pub const ABOUT: [&str; 3] = ["who runs", "where it wakes up", "balancing"];
+pub const ABOUT: [&str; 2] = ["who runs", "where it wakes up"];
 
 /// Which of [`ABOUT`] a kind is.
-const fn about(kind: DecisionKind) -> usize {
+const fn about(kind: DecisionKind) -> Option<usize> {
     match kind {
-        DecisionKind::Vruntime
-        | DecisionKind::Placement
-        | DecisionKind::Pick
-        | DecisionKind::WakeupPreempt
-        | DecisionKind::TickPreempt
-        | DecisionKind::QueueTime
-        | DecisionKind::Lag
-        | DecisionKind::DelayedDequeue
-        | DecisionKind::Reweight => 0,
-        DecisionKind::WakeupCpu => 1,
-        DecisionKind::Balance | DecisionKind::BalanceTry => 2,
+        DecisionKind::Balance => None,
+        DecisionKind::WakeupCpu => Some(1),
+        _ => Some(0),
     }
 }
 
@@ -112,10 +101,10 @@ const APART: [DecisionKind; 3] =
     [DecisionKind::WakeupPreempt, DecisionKind::TickPreempt, DecisionKind::DelayedDequeue];
 
 /// The kinds whose cases are decided by rules of their own.
-const BY_RULE: [DecisionKind; 3] = [DecisionKind::WakeupCpu, DecisionKind::Balance, DecisionKind::BalanceTry];
+const BY_RULE: [DecisionKind; 1] = [DecisionKind::WakeupCpu];
 
 /// The columns of the written form.
-const HEADER: &str = "recording\tkernel\tprobed\tkind\tcase\tjudged\tagree\tadmissible\tnot_judged";
+const HEADER: &str = "recording\tkernel\tprobed\tkind\tcase\tjudged\tagree\tnot_judged";
 
 impl FidelityFigures {
     /// The rows of a recording, which has no name yet.
@@ -139,7 +128,6 @@ impl FidelityFigures {
         let of = |share: JudgedShare, not_judged| DecisionCounts {
             judged: share.judged,
             agree: share.agree,
-            admissible: share.admissible,
             not_judged,
         };
         let not_judged = tally.not_judged_total();
@@ -177,12 +165,14 @@ impl FidelityFigures {
 
     /// A line for each generation, probed or not, in order of releases.
     pub fn brief(&self) -> Vec<KernelSummary> {
-        let mut kernels: BTreeMap<_, (BTreeSet<&str>, [DecisionCounts; 3])> = BTreeMap::new();
+        let mut kernels: BTreeMap<_, (BTreeSet<&str>, [DecisionCounts; 2])> = BTreeMap::new();
         for row in self.rows.iter().filter(|row| row.case.is_empty()) {
             let (recordings, counts) =
                 kernels.entry((numbers(&row.kernel), &row.kernel, row.probed)).or_default();
             recordings.insert(&row.recording);
-            counts[about(row.kind)].add(row.counts);
+            if let Some(about) = about(row.kind) {
+                counts[about].add(row.counts);
+            }
         }
         let line = |((_, kernel, probed), (recordings, counts)): ((_, &String, bool), (BTreeSet<_>, _))| {
             KernelSummary { kernel: kernel.clone(), probed, recordings: recordings.len(), counts }
@@ -207,10 +197,10 @@ impl FidelityFigures {
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADER}\n");
         for FidelityFigure { recording, kernel, probed, kind, case, counts } in &self.rows {
-            let DecisionCounts { judged, agree, admissible, not_judged } = counts;
+            let DecisionCounts { judged, agree, not_judged } = counts;
             let _ = writeln!(
                 text,
-                "{recording}\t{kernel}\t{}\t{}\t{case}\t{judged}\t{agree}\t{admissible}\t{not_judged}",
+                "{recording}\t{kernel}\t{}\t{}\t{case}\t{judged}\t{agree}\t{not_judged}",
                 if *probed { "yes" } else { "no" },
                 kind.name(),
             );
@@ -239,13 +229,12 @@ impl FidelityFigures {
 
 fn parse_row(line: &str) -> Option<FidelityFigure> {
     let columns = line.split('\t').collect::<Vec<_>>();
-    let [recording, kernel, probed, kind, case, judged, agree, admissible, not_judged] = columns[..] else {
+    let [recording, kernel, probed, kind, case, judged, agree, not_judged] = columns[..] else {
         return None;
     };
     let counts = DecisionCounts {
         judged: judged.parse().ok()?,
         agree: agree.parse().ok()?,
-        admissible: admissible.parse().ok()?,
         not_judged: not_judged.parse().ok()?,
     };
     Some(FidelityFigure {
@@ -277,21 +266,14 @@ impl fmt::Display for FigureRegression {
 mod tests {
     use super::*;
 
-    fn row(
-        recording: &str,
-        kernel: &str,
-        case: &str,
-        judged: u64,
-        agree: u64,
-        admissible: u64,
-    ) -> FidelityFigure {
+    fn row(recording: &str, kernel: &str, case: &str, judged: u64, agree: u64) -> FidelityFigure {
         FidelityFigure {
             recording: recording.to_string(),
             kernel: kernel.to_string(),
             probed: false,
             kind: DecisionKind::TickPreempt,
             case: case.to_string(),
-            counts: DecisionCounts { judged, agree, admissible, not_judged: 7 },
+            counts: DecisionCounts { judged, agree, not_judged: 7 },
         }
     }
 
@@ -301,9 +283,9 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let written = figures(&[row("a/b", "v6.6", "", 10, 9, 1), row("c", "v6.6-x", "yes", 0, 0, 0)]);
+        let written = figures(&[row("a/b", "v6.6", "", 10, 9), row("c", "v6.6-x", "yes", 0, 0)]);
         assert_eq!(FidelityFigures::parse(&written.to_text()), Ok(written));
-        for broken in ["a\tb", &format!("{HEADER}\na\tb\tno\tpick\t\t1\t1\t1\tx")] {
+        for broken in ["a\tb", &format!("{HEADER}\na\tb\tno\tpick\t\t1\t1\tx")] {
             assert!(
                 FidelityFigures::parse(broken).is_err_and(|error| error.problem.contains("is no row")),
                 "{broken}"
@@ -313,32 +295,25 @@ mod tests {
 
     #[test]
     fn sums_are_by_generation_and_case() {
-        let rows =
-            [row("a", "v6.6", "", 10, 9, 1), row("b", "v6.6", "", 5, 5, 0), row("b", "v6.6", "yes", 2, 1, 0)];
+        let rows = [row("a", "v6.6", "", 10, 9), row("b", "v6.6", "", 5, 5), row("b", "v6.6", "yes", 2, 1)];
         let sums = figures(&rows).sums();
         assert_eq!(sums.rows.len(), 2);
-        assert_eq!(
-            sums.rows[0].counts,
-            DecisionCounts { judged: 15, agree: 14, admissible: 1, not_judged: 14 }
-        );
-        assert_eq!(sums.rows[0].counts.missed(), 0);
+        assert_eq!(sums.rows[0].counts, DecisionCounts { judged: 15, agree: 14, not_judged: 14 });
+        assert_eq!(sums.rows[0].counts.missed(), 1);
     }
 
     #[test]
     fn a_fall_is_fewer_agreements_or_more_misses() {
-        let before = figures(&[row("a", "v6.6", "", 10, 9, 1)]);
-        let drops = |judged, agree, admissible| {
-            figures(&[row("a", "v6.6", "", judged, agree, admissible)]).falls_from(&before).len()
-        };
-        assert_eq!(drops(10, 9, 1), 0);
-        assert_eq!(drops(12, 11, 1), 0, "more is judged, and agrees");
-        assert_eq!(drops(10, 10, 0), 0);
-        assert_eq!(drops(10, 8, 2), 1, "an exact agreement is lost");
-        assert_eq!(drops(12, 9, 1), 1, "what is judged besides is missed");
+        let before = figures(&[row("a", "v6.6", "", 10, 9)]);
+        let drops = |judged, agree| figures(&[row("a", "v6.6", "", judged, agree)]).falls_from(&before).len();
+        assert_eq!(drops(10, 9), 0);
+        assert_eq!(drops(12, 11), 0, "more is judged, and agrees");
+        assert_eq!(drops(9, 8), 1, "an agreement is lost");
+        assert_eq!(drops(12, 9), 1, "what is judged besides is missed");
         assert_eq!(FidelityFigures::default().falls_from(&before).len(), 1, "a recording is lost");
-        let more = figures(&[row("a", "v6.6", "", 10, 9, 1), row("b", "v6.6", "", 9, 0, 0)]);
+        let more = figures(&[row("a", "v6.6", "", 10, 9), row("b", "v6.6", "", 9, 0)]);
         assert_eq!(more.falls_from(&before).len(), 0, "a new recording has nothing to fall below");
         let told = FidelityFigures::default().falls_from(&before)[0].to_string();
-        assert_eq!(told, "a, tick_preempt: 0 agree, 0 missed; before: 9 agree, 0 missed");
+        assert_eq!(told, "a, tick_preempt: 0 agree, 0 missed; before: 9 agree, 1 missed");
     }
 }

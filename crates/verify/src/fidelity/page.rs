@@ -73,23 +73,23 @@ pub fn brief_lines(figures: &FidelityFigures) -> Vec<Vec<String>> {
 
 fn sums(figures: &FidelityFigures) -> String {
     let mut text = String::from(
-        "| kernel | probes | decision | judged | agree | share | admissible | missed | not judged |\n\
-         |---|---|---|---:|---:|---:|---:|---:|---:|\n",
+        "| kernel | probes | decision | judged | agree | share | missed | not judged |\n\
+         |---|---|---|---:|---:|---:|---:|---:|\n",
     );
     for FidelityFigure { kernel, probed, kind, case, counts, .. } in &figures.sums().rows {
         let probes = if *probed { "yes" } else { "no" };
         let decision = decision(*kind, case);
-        let DecisionCounts { judged, agree, admissible, not_judged } = counts;
+        let DecisionCounts { judged, agree, not_judged } = counts;
         let (share, missed) = (share(*counts), counts.missed());
         let _ = match case.is_empty() {
             true => writeln!(
                 text,
-                "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | {admissible} | {missed} | {not_judged} |"
+                "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | {missed} | {not_judged} |"
             ),
             false => {
                 writeln!(
                     text,
-                    "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | {admissible} | {missed} | |"
+                    "| {kernel} | {probes} | {decision} | {judged} | {agree} | {share} | {missed} | |"
                 )
             }
         };
@@ -131,14 +131,12 @@ fn matrix(figures: &FidelityFigures) -> String {
     text
 }
 
-/// `12` where all twelve agree, `11/12` where one does not, `11+1/12` where that one is admissible.
+/// `12` where all twelve agree, `11/12` where one does not.
 pub fn cell(counts: DecisionCounts) -> String {
-    let DecisionCounts { judged, agree, admissible, .. } = counts;
-    match (judged, admissible) {
+    match (counts.judged, counts.agree) {
         (0, _) => "-".to_string(),
-        _ if agree == judged => agree.to_string(),
-        (_, 0) => format!("{agree}/{judged}"),
-        _ => format!("{agree}+{admissible}/{judged}"),
+        (judged, agree) if agree == judged => agree.to_string(),
+        (judged, agree) => format!("{agree}/{judged}"),
     }
 }
 
@@ -146,8 +144,8 @@ pub fn cell(counts: DecisionCounts) -> String {
 mod tests {
     use super::*;
 
-    fn counts(judged: u64, agree: u64, admissible: u64) -> DecisionCounts {
-        DecisionCounts { judged, agree, admissible, not_judged: 3 }
+    fn counts(judged: u64, agree: u64) -> DecisionCounts {
+        DecisionCounts { judged, agree, not_judged: 3 }
     }
 
     #[test]
@@ -162,14 +160,14 @@ mod tests {
 
     #[test]
     fn shares_are_not_rounded_up_to_all() {
-        assert_eq!(share(counts(100_000, 99_999, 0)), "99.99 %");
+        assert_eq!(share(counts(100_000, 99_999)), "99.99 %");
         assert_eq!(
-            (share(counts(3, 3, 0)), share(counts(0, 0, 0))),
+            (share(counts(3, 3)), share(counts(0, 0))),
             ("100.00 %".to_string(), "-".to_string())
         );
         assert_eq!(
-            [cell(counts(12, 12, 0)), cell(counts(12, 11, 0)), cell(counts(12, 11, 1))],
-            ["12", "11/12", "11+1/12"]
+            [cell(counts(12, 12)), cell(counts(12, 11))],
+            ["12", "11/12"]
         );
     }
 
@@ -184,15 +182,15 @@ mod tests {
             counts,
         };
         let rows = vec![
-            row("a", DecisionKind::Pick, "", counts(4, 3, 1)),
-            row("b", DecisionKind::Pick, "", counts(4, 4, 0)),
-            row("b", DecisionKind::TickPreempt, "", counts(2, 1, 0)),
-            row("b", DecisionKind::TickPreempt, "no", counts(2, 1, 0)),
+            row("a", DecisionKind::Pick, "", counts(4, 3)),
+            row("b", DecisionKind::Pick, "", counts(4, 4)),
+            row("b", DecisionKind::TickPreempt, "", counts(2, 1)),
+            row("b", DecisionKind::TickPreempt, "no", counts(2, 1)),
         ];
         let text = markdown(&FidelityFigures { rows });
-        assert!(text.contains("| v6.6 | yes | pick | 8 | 7 | 87.50 % | 1 | 0 | 6 |"), "{text}");
-        assert!(text.contains("| v6.6 | yes | tick_preempt: no | 2 | 1 | 50.00 % | 0 | 1 | |"), "{text}");
-        assert!(text.contains("| a | v6.6 | 3+1/4 | - |\n| b | v6.6 | 4 | 1/2 |\n"), "{text}");
+        assert!(text.contains("| v6.6 | yes | pick | 8 | 7 | 87.50 % | 1 | 6 |"), "{text}");
+        assert!(text.contains("| v6.6 | yes | tick_preempt: no | 2 | 1 | 50.00 % | 1 | |"), "{text}");
+        assert!(text.contains("| a | v6.6 | 3/4 | - |\n| b | v6.6 | 4 | 1/2 |\n"), "{text}");
     }
 
     #[test]
@@ -206,16 +204,16 @@ mod tests {
             counts,
         };
         let rows = vec![
-            row("a", "v5.11", DecisionKind::Pick, counts(4, 3, 1)),
-            row("a", "v5.11", DecisionKind::Lag, counts(4, 4, 0)),
-            row("a", "v5.11", DecisionKind::BalanceTry, counts(4, 1, 1)),
-            row("b", "v5.11", DecisionKind::Pick, counts(2, 2, 0)),
-            row("c", "v5.4", DecisionKind::WakeupCpu, counts(1, 1, 0)),
+            row("a", "v5.11", DecisionKind::Pick, counts(4, 3)),
+            row("a", "v5.11", DecisionKind::Lag, counts(4, 4)),
+            row("a", "v5.11", DecisionKind::Balance, counts(0, 0)),
+            row("b", "v5.11", DecisionKind::Pick, counts(2, 2)),
+            row("c", "v5.4", DecisionKind::WakeupCpu, counts(1, 1)),
         ];
         let text = brief(&FidelityFigures { rows });
         let (v5_4, v5_11) = (
-            "| v5.4 | no | 1 | 0 | - | 0 | 1 | 100.00 % | 0 | 0 | - | 0 |",
-            "| v5.11 | no | 2 | 10 | 90.00 % | 0 | 0 | - | 0 | 4 | 25.00 % | 2 |",
+            "| v5.4 | no | 1 | 0 | - | 0 | 1 | 100.00 % | 0 |",
+            "| v5.11 | no | 2 | 10 | 90.00 % | 1 | 0 | - | 0 |",
         );
         assert!(text.ends_with(&format!("{v5_4}\n{v5_11}\n")), "{text}");
     }

@@ -28,7 +28,7 @@ impl Walker {
         let all = match kind {
             _ if self.recording.shows_throttling => return false,
             DecisionKind::Vruntime => return false,
-            DecisionKind::WakeupCpu | DecisionKind::Balance | DecisionKind::BalanceTry => true,
+            DecisionKind::WakeupCpu | DecisionKind::Balance => true,
             _ => false,
         };
         let here = self.sched.cpu_of(queue);
@@ -73,20 +73,16 @@ impl Walker {
         let Some(queue) = queue.filter(|_| self.is_throttled_by(record.number, probe)) else { return };
         let levels = self.levels_above(queue);
         let cpu = self.sched.cpu_of(queue);
+        self.cpus[cpu.index()].throttles = true;
         if levels.first().is_some_and(|&entity| self.sched.is_current(entity)) {
-            match self.clock_of_charge_at_throttle(record, cpu).filter(|_| !self.clocks_shown) {
-                Some(clock) => self.charge_groups(cpu, clock),
-                None => self.account_levels(cpu),
-            }
+            self.account_levels(cpu);
+            self.doubt_running_groups(cpu);
         }
         let averages = self.averages_known(&levels);
         self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
         self.sched.force_throttled(queue);
         self.sched.flush_given_weights(cpu);
         self.know_lags_of_gone(&levels, &averages);
-        for entity in levels {
-            self.note_minimum(self.sched.queue_of(entity));
-        }
     }
 
     /// Whether a queue that has used its runtime is throttled at event `number`, which a probe shows: if the pool has some, it
@@ -130,8 +126,6 @@ impl Walker {
         if let Some(queue) = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks()) {
             self.return_throttled(record, false);
             self.cpus[record.cpu.index()].returning = Some(Unthrottled::Queue(queue));
-            let there = self.sched.cpu_of(queue);
-            self.note_enqueued(record, there);
         }
     }
 
@@ -165,6 +159,10 @@ impl Walker {
     /// It has been charged, and has left.
     pub(super) fn leave_throttled(&mut self, record: &EventRecord) {
         let Some(task) = self.cpus[record.cpu.index()].leaving_throttled.take() else { return };
+        // When another is picked then shows nowhere.
+        let cpu = self.sched.task(task).cpu();
+        self.cpus[cpu.index()].throttles = true;
+        self.doubt_running_groups(cpu);
         let levels = self.sched.levels(task);
         let averages = self.averages_known(&levels);
         self.account_levels(self.sched.task(task).cpu());
@@ -194,12 +192,8 @@ impl Walker {
             Unthrottled::Queue(queue) => (self.sched.cpu_of(queue), self.levels_above(queue)),
             Unthrottled::Task(task) => (self.sched.task(task).cpu(), self.sched.levels(task)),
         };
+        self.doubt_running_groups(cpu);
         let joining = self.returning(record, entities);
-        self.follow_clock(record, cpu);
-        if self.is_fair(self.sched.curr(cpu)) {
-            self.advance_clock(record, cpu);
-        }
-        self.note_unprinted_charge(cpu);
         if weights_come {
             self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
         }
@@ -216,15 +210,11 @@ impl Walker {
     fn returning(&self, record: &EventRecord, entities: Vec<EntityId>) -> Vec<JoiningEntity> {
         let waiting = entities.into_iter().take_while(|&entity| !self.sched.entity_view(entity).on_rq);
         let since = record.number.saturating_sub(1);
-        waiting
-            .map(|entity| {
-                let queue = self.sched.queue_of(entity);
-                let known = self.group_place_known(entity, queue);
-                let stood = Some(self.sched.entity_view(entity).vruntime);
-                let case = "after throttling";
-                JoiningEntity { entity, case, known, stood, others: Vec::new(), since }
-            })
-            .collect()
+        let joining = |entity| {
+            let known = self.group_place_known(entity);
+            JoiningEntity { entity, case: "after throttling", known, since }
+        };
+        waiting.map(joining).collect()
     }
 
     /// Where nothing had to be placed, a throttled queue has come back once the step is over.

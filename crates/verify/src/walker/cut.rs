@@ -26,8 +26,8 @@ impl Walker {
             self.take_off(task);
             self.set_known(task, false);
         }
-        for queue in self.all_queues().into_iter().filter(|&queue| self.sched.cpu_of(queue) == cpu) {
-            self.knowledge.queue_mut(queue).min_known = false;
+        for queue in self.groups.all().into_iter().filter_map(|group| self.sched.group_queue(group, cpu)) {
+            self.knowledge.set_minimum_known(queue, false);
         }
         let known_again = Some(self.seen.events + WARM_UP_EVENTS);
         let info = &mut self.cpus[cpu.index()];

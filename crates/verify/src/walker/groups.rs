@@ -9,6 +9,8 @@ use fairlab_kernel::{GroupId, Vruntime};
 use super::super::probe::{At, Key, ProbeHit};
 use super::super::record::{CgroupName, EventRecord, RecordKind};
 use super::Walker;
+use super::state::WeighingStep;
+use super::wakeups::contexts;
 use fairlab_recording::CgroupLine;
 
 /// The groups of a recording, by every name that it has for them.
@@ -21,7 +23,6 @@ pub(super) struct RecordedGroups {
     /// Groups' entities by address, and the other way round.
     entities: BTreeMap<u64, EntityId>,
     addresses: BTreeMap<EntityId, u64>,
-    autogroups: BTreeSet<GroupId>,
     /// Groups with a quota; and with them those that are in one.
     with_quota: BTreeSet<GroupId>,
     limited: BTreeSet<GroupId>,
@@ -43,22 +44,6 @@ impl RecordedGroups {
     /// event's.
     pub fn called(&self, cgroup: &CgroupName) -> Option<GroupId> {
         self.named(&cgroup.path).or_else(|| self.with_inode(cgroup.id))
-    }
-
-    /// An autogroup has this path from now on.
-    pub fn name_autogroup(&mut self, path: String, group: GroupId) {
-        self.by_path.insert(path, group);
-        self.autogroups.insert(group);
-    }
-
-    /// Whether a group is a session's.
-    pub fn is_autogroup(&self, group: GroupId) -> bool {
-        self.autogroups.contains(&group)
-    }
-
-    /// The kernel's address of a queue.
-    pub fn learn_queue(&mut self, address: u64, queue: QueueId) {
-        self.queues.insert(address, queue);
     }
 
     /// Every group, the root's included.
@@ -102,13 +87,10 @@ impl Walker {
         self.groups.by_inode.insert(ROOT_INODE, GroupId::ROOT);
         let mut lines: Vec<CgroupLine> = self.recording.cgroups.clone();
         lines.sort_by_key(|line| line.path.split('/').count());
-        // On a machine that has done nothing yet every average is as it was made.
-        self.averages_laid |= lines.iter().any(|line| line.path == "/" && line.unused);
         for line in lines.iter().filter(|line| line.path != "/") {
             self.create_group(line);
         }
-        self.create_autogroups();
-        if self.recording.shows_weights || self.recording.traces_places {
+        if self.probed {
             self.sched.take_weights_as_given();
         }
     }
@@ -132,9 +114,6 @@ impl Walker {
         if line.unused {
             self.know_fresh_group(group);
         }
-        if self.recording.reweighed_unseen.contains(&line.path) {
-            self.doubt_weights(group);
-        }
     }
 
     /// A cgroup has the weight of all when it is made. One that gets another is reweighted before anything runs in it, and so
@@ -148,10 +127,9 @@ impl Walker {
         group
     }
 
-    /// Whether tasks may compete in groups below the root's, and whether in none that sessions make.
-    pub fn has_groups(&self) -> (bool, bool) {
-        let grouped = !self.groups.is_flat();
-        (grouped, grouped && self.groups.autogroups.is_empty())
+    /// Whether tasks may compete in groups below the root's.
+    pub fn has_groups(&self) -> bool {
+        !self.groups.is_flat()
     }
 
     /// What is to be said where nothing tells of groups.
@@ -188,26 +166,18 @@ impl Walker {
     }
 
     /// Nothing has run in a group yet: its queues and entities are as they were made.
-    pub(super) fn know_fresh_group(&mut self, group: GroupId) {
+    fn know_fresh_group(&mut self, group: GroupId) {
         for cpu in 0..self.cpus.len() {
             let cpu = Cpu(cpu as u32);
             if let Some(queue) = self.sched.group_queue(group, cpu) {
-                self.knowledge.queue_mut(queue).min_known = true;
+                self.knowledge.set_minimum_known(queue, true);
             }
-            if let Some(entity) = self.sched.group_entity(group, cpu) {
+            // Where a group's entity comes to stand hangs on its weight, which only probes show.
+            if let Some(entity) = self.sched.group_entity(group, cpu).filter(|_| self.probed) {
                 let info = self.knowledge.entity_mut(entity);
                 (info.known, info.lag_known) = (true, true);
             }
         }
-    }
-
-    /// Whether groups' entities compete on a queue and their weights are the model's own: the trace shows none.
-    pub(super) fn weights_simulated(&self, queue: QueueId) -> bool {
-        let shown = self.recording.shows_weights || self.recording.traces_places;
-        let cpu = self.sched.cpu_of(queue);
-        let mut entities =
-            self.groups.by_path.values().filter_map(|&group| self.sched.group_entity(group, cpu));
-        !shown && entities.any(|entity| self.sched.queue_of(entity) == queue)
     }
 
     /// Learns what the kernel's addresses in a probe stand for.
@@ -243,35 +213,100 @@ impl Walker {
         Some(entity)
     }
 
-    /// The kernel gives a group's entity another weight: the next update in the core does so, too.
+    /// The kernel gives an entity another weight: the next update in the core does so, too. One that is part of no step, as its group
+    /// has got new shares, is done now.
     pub(super) fn on_reweight(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let entity = probe.group_entity().and_then(|_| self.probed_entity(probe));
-        let entity = entity.filter(|_| probe.get(Key::OnRq) == Some(1));
-        self.cpus[record.cpu.index()].reweighting = entity.zip(probe.unsigned(Key::NewWeight));
-        self.learn_clock_of_placed(record, probe);
+        let queued = entity.filter(|_| probe.get(Key::OnRq) == Some(1));
+        self.cpus[record.cpu.index()].reweighting = queued.zip(probe.unsigned(Key::NewWeight));
         if record.number > self.cpus[record.cpu.index()].weights_given {
             self.give_weight(probe);
         }
-        self.begin_new_shares(record, probe);
+        let step = self.cpus[record.cpu.index()].step.filter(|step| step.contexts == contexts(record));
+        if let Some(entity) = entity.filter(|_| step.is_none() && !self.by_lag) {
+            self.take_new_weight(entity);
+        }
+        if let Some(entity) = queued.filter(|_| self.by_lag && !self.clocks_shown) {
+            self.doubt_reweighted(entity, step.is_some_and(|step| step.of_running));
+        }
+    }
+
+    /// What is queued keeps its distance from the queue's average, for which the running entity is charged: at the clock of the
+    /// running task's charge, which is printed, only in a step of that task.
+    fn doubt_reweighted(&mut self, entity: EntityId, of_running: bool) {
+        let queue = self.sched.queue_of(entity);
+        let running = self.sched.current_of(queue).filter(|curr| curr.task.is_none() && !of_running);
+        if let Some(running) = running {
+            self.knowledge.entity_mut(running.id).known = false;
+            self.knowledge.set_minimum_known(queue, false);
+        }
+        if !self.average_known(queue) {
+            self.knowledge.entity_mut(entity).known = false;
+        }
     }
 
     /// It has been given it: where the core has done so already, they are compared.
     pub(super) fn after_reweight(&mut self, record: &EventRecord, probe: &ProbeHit) {
-        self.end_new_shares(record, probe);
         let Some((entity, weight)) = self.cpus[record.cpu.index()].reweighting.take() else { return };
+        if probe.in_set_shares {
+            self.take_new_weight(entity);
+        }
         let ahead = record.number < self.cpus[record.cpu.index()].ahead_until;
         if self.by_lag && !ahead && self.sched.entity_view(entity).weight == weight {
             self.compare_entity(record, probe);
         }
     }
 
+    /// The running entity of its queue has been charged for that, at a moment that nothing shows.
+    fn take_new_weight(&mut self, entity: EntityId) {
+        let cpu = self.sched.cpu_of(self.sched.queue_of(entity));
+        self.doubt_running_groups(cpu);
+        self.sched.stand_on(cpu);
+        self.sched.flush_given_weight(entity);
+    }
+
+    /// A group gets new shares. Those of an idle one are far below the least that a group can be given.
+    pub(super) fn on_set_shares(&mut self, probe: &ProbeHit) {
+        let inode = probe.unsigned(Key::Cgroup);
+        let group = inode.and_then(|inode| self.groups.with_inode(inode));
+        if let (Some(group), Some(shares), false) = (group, probe.unsigned(Key::Shares), self.probed) {
+            self.sched.force_group_shares(group, shares);
+        }
+    }
+
+    /// Notes steps that reweight entities, as probes show them.
+    pub(super) fn follow_steps(&mut self, record: &EventRecord) {
+        let running = self.pid_of(self.sched.curr(record.cpu));
+        let step = &mut self.cpus[record.cpu.index()].step;
+        let begins = |probe: &ProbeHit| {
+            let of_running = probe.cpu() == Some(record.cpu) && probe.task() == Some(running);
+            WeighingStep { contexts: contexts(record), of_running }
+        };
+        match &record.what {
+            RecordKind::Probe(probe) => match probe.at {
+                // It goes on with the groups above.
+                At::DequeueEntity if probe.group_entity().is_some() && step.is_some() => {}
+                At::EnqueueEntity
+                | At::EnqueueTask
+                | At::DequeueEntity
+                | At::DequeueEntities
+                | At::Tick
+                | At::Throttle
+                | At::Unthrottle => *step = Some(begins(probe)),
+                At::PickReturn | At::SetNextEntity | At::PutPrevEntity | At::SelectTaskRq => *step = None,
+                _ => {}
+            },
+            RecordKind::Switch(_)
+            | RecordKind::Waking(_)
+            | RecordKind::Wakeup(_)
+            | RecordKind::WakeupNew(_) => *step = None,
+            _ => {}
+        }
+    }
+
     /// The weights that the kernel gives on `cpu` from here to the end of the step that is being walked, which `ends` tells.
     pub(super) fn give_coming_weights(&mut self, cpu: Cpu, ends: impl Fn(&EventRecord) -> bool) {
-        if self.recording.traces_places {
-            self.prepare_coming(cpu, None, ends);
-            return;
-        }
-        if !self.recording.shows_weights {
+        if !self.probed {
             return;
         }
         let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record));

@@ -1,14 +1,13 @@
 //! Verdicts: comparing what the core decided with what the kernel did, and applying the latter.
 
-use fairlab_event::Cpu;
-use fairlab_kernel::decision::PreemptDecision;
+use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
 use fairlab_kernel::open_loop::{EntityId, EntityView, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::record::EventRecord;
 use super::super::tally::{DecisionKind, MissedDecision};
-use super::super::verdict::{DecisionOutcome, DecisionVerdict, ModelAnswers};
-use super::{GROUPS_HIDDEN, Walker};
+use super::super::verdict::DecisionOutcome;
+use super::Walker;
 
 /// Where a decision is judged.
 #[derive(Clone, Copy)]
@@ -27,53 +26,44 @@ pub(super) struct JoiningEntity {
     pub case: &'static str,
     /// Whether all that its place depends on is known.
     pub known: bool,
-    /// Where it stood on this queue's time line before; it is never placed before that.
-    pub stood: Option<Vruntime>,
-    /// Values that the kernel could have come to as well.
-    pub others: Vec<Vruntime>,
     /// A probe shows its place if it comes after this event.
     pub since: u64,
 }
 
 impl Walker {
-    /// Counts a verdict; during the warm-up nothing is judged. Returns whether it was judged.
-    pub(super) fn count(&mut self, kind: DecisionKind, case: &'static str, verdict: DecisionVerdict) -> bool {
-        let hangs_on_groups =
-            !matches!(kind, DecisionKind::Vruntime | DecisionKind::WakeupCpu | DecisionKind::Balance);
-        let verdict = verdict
+    /// Counts an outcome, unless all of its kind hangs on what the recording does not show.
+    pub(super) fn count(
+        &mut self,
+        kind: DecisionKind,
+        case: &'static str,
+        outcome: DecisionOutcome,
+    ) -> DecisionOutcome {
+        let on_queue = kind.is_on_queue();
+        let outcome = outcome
             .unless((!self.warm).then_some("warm-up"))
-            .unless((self.groups_hidden && hangs_on_groups).then_some(GROUPS_HIDDEN));
-        let is_judged = verdict.is_judged();
-        self.tally.count(kind, case, verdict);
-        is_judged
+            .unless((self.by_lag && !self.probed && on_queue).then_some("probes do not show where entities stand"))
+            .unless((self.groups_hidden && on_queue).then_some("groups of tasks are not shown"));
+        self.tally.count(kind, case, outcome);
+        outcome
     }
 
-    /// Counts a verdict, and keeps its circumstances if it is one of the first misses: what the model said, what the kernel
+    /// Counts an outcome, and keeps its circumstances if it is one of the first misses: what the model said, what the kernel
     /// did.
     pub(super) fn judge(
         &mut self,
         judged: DecisionPlace<'_>,
-        verdict: DecisionVerdict,
+        outcome: DecisionOutcome,
         circumstances: impl FnOnce(&Walker) -> [String; 2],
-    ) {
-        let (throttled, weighed) = match verdict.is_judged() {
-            true => (
-                self.hides_throttling(judged.kind, judged.queue),
-                self.doubts_weights(judged.kind, judged.queue),
-            ),
-            false => (false, false),
-        };
-        let verdict = verdict
-            .unless(throttled.then_some("a group may be throttled"))
-            .unless(weighed.then_some("a group's weight was changed unseen"));
-        let outcome = verdict.outcome();
-        let counted = self.count(judged.kind, judged.case, verdict);
-        let DecisionOutcome::Missed(reason) = outcome else { return };
-        if !counted || !self.tally.keeps_misses() {
-            return;
+    ) -> DecisionOutcome {
+        let throttled = outcome.is_judged() && self.hides_throttling(judged.kind, judged.queue);
+        let outcome = outcome.unless(throttled.then_some("a group may be throttled"));
+        let outcome = self.count(judged.kind, judged.case, outcome);
+        let DecisionOutcome::Missed(reason) = outcome else { return outcome };
+        if !self.tally.keeps_misses() {
+            return outcome;
         }
         let [model, kernel] = circumstances(self);
-        let miss = MissedDecision {
+        self.tally.misses.push(MissedDecision {
             event: judged.record.number,
             time: judged.record.time,
             cpu: self.sched.cpu_of(judged.queue),
@@ -82,35 +72,28 @@ impl Walker {
             reason,
             model,
             kernel,
-            state: match judged.kind {
-                DecisionKind::Balance | DecisionKind::BalanceTry | DecisionKind::WakeupCpu => {
-                    self.describe_cpus(judged.record)
-                }
-                _ => self.describe_queue(judged.queue),
-            },
-        };
-        self.tally.misses.push(miss);
+            state: self.describe_queue(judged.queue),
+        });
+        outcome
     }
 
-    /// Compares two values, the model's and the kernel's. `known` says whether the model could know. Rounding that the trace does
-    /// not show may put them `tolerance` apart.
+    /// Compares two points of a time line, the model's and the kernel's. `known` says whether the model could know.
     pub(super) fn compare(
         &mut self,
         judged: DecisionPlace<'_>,
         known: bool,
         [model, kernel]: [Vruntime; 2],
-        tolerance: u64,
         what: &str,
     ) {
-        let verdict = DecisionVerdict::of(ModelAnswers::within(model, [tolerance, 0]), kernel, judged.case)
-            .unless((!known).then_some("not known before"));
-        self.judge(judged, verdict, |_| {
+        let outcome = DecisionOutcome::of(model, kernel, judged.case)
+            .unless((!known).then_some("state before not known"));
+        self.judge(judged, outcome, |_| {
             [format!("{what} {}", model.0), format!("{} ({:+})", kernel.0, kernel.minus(model))]
         });
     }
 
     /// A queue in words, vruntimes relative to its minimum.
-    pub(super) fn describe_queue(&self, queue: QueueId) -> Vec<String> {
+    fn describe_queue(&self, queue: QueueId) -> Vec<String> {
         let view = self.sched.queue_view(queue);
         let known = |known: bool| if known { "" } else { " (not known)" };
         let mut lines = vec![format!("min_vruntime {}{}", view.min_vruntime.0, known(self.min_known(queue)))];
@@ -149,36 +132,34 @@ impl Walker {
         if self.sched.entity_view(entity).vruntime != vruntime {
             self.sched.force_vruntime(entity, vruntime);
         }
-        let info = self.knowledge.entity_mut(entity);
-        (info.known, info.unprinted) = (true, 0);
+        self.knowledge.entity_mut(entity).known = true;
     }
 
-    /// The levels of a task that will join queues of `cpu` when it is queued there; `case` and `known` are those of its own.
-    pub(super) fn joining(&self, task: TaskId, cpu: Cpu, own: JoiningEntity) -> Vec<JoiningEntity> {
+    /// The levels of a task that will join queues of `cpu` when it is queued there; `own` is its own.
+    pub(super) fn joining(&self, task: TaskId, cpu: fairlab_event::Cpu, own: JoiningEntity) -> Vec<JoiningEntity> {
         let mut joining = vec![own];
         for entity in self.sched.levels_on(task, cpu).into_iter().skip(1) {
             let below = joining.last().map(|below: &JoiningEntity| self.sched.queue_of(below.entity));
-            if self.sched.entity_view(entity).on_rq || below.is_some_and(|below| self.sched.ends_at(below)) {
+            let (view, since) = (self.sched.entity_view(entity), joining[0].since);
+            if below.is_some_and(|below| self.sched.ends_at(below)) || (view.on_rq && !view.delayed) {
                 break;
             }
-            let queue = self.sched.queue_of(entity);
-            let known = self.group_place_known(entity, queue);
-            let since = joining[0].since;
-            let stood = Some(self.sched.entity_view(entity).vruntime);
-            joining.push(JoiningEntity {
-                entity,
-                case: "group entity",
-                known,
-                stood,
-                others: Vec::new(),
-                since,
-            });
+            let (case, known) = match view.delayed {
+                // It is where it was, and is placed anew if it is ahead of the others.
+                true => ("delayed requeue", self.average_known(self.sched.queue_of(entity))),
+                false => ("group entity", self.group_place_known(entity)),
+            };
+            joining.push(JoiningEntity { entity, case, known, since });
+            if view.on_rq {
+                break;
+            }
         }
         joining
     }
 
     /// Whether where a group's entity, which never stands relative to a minimum, would be placed is known.
-    pub(super) fn group_place_known(&self, entity: EntityId, queue: QueueId) -> bool {
+    pub(super) fn group_place_known(&self, entity: EntityId) -> bool {
+        let queue = self.sched.queue_of(entity);
         match self.by_lag {
             true => self.place_known(entity, queue),
             false => self.is_entity_known(entity) && self.min_known(queue),
@@ -203,34 +184,29 @@ impl Walker {
         if view.task.is_some_and(|task| !self.is_fair(task)) {
             return;
         }
-        if std::mem::take(&mut self.knowledge.entity_mut(joined.entity).place_judged) {
-            self.knowledge.entity_mut(joined.entity).placed = None;
+        let info = self.knowledge.entity_mut(joined.entity);
+        let placed = info.placed.take();
+        if std::mem::take(&mut info.place_judged) {
             return;
         }
         let model = view.vruntime;
-        let placed = self
-            .knowledge
-            .entity_mut(joined.entity)
-            .placed
-            .take()
-            .filter(|placed| placed.event > joined.since);
+        let placed = placed.filter(|placed| placed.event > joined.since);
         let shown = placed.map(|placed| placed.vruntime).or_else(|| match view.task {
             Some(task) => self.vruntime_shown_later(task),
             None => self.group_vruntime_shown_later(joined.entity),
         });
         let deadline = placed.and_then(|placed| placed.deadline).filter(|_| self.by_lag);
-        self.note_request(joined, &view);
-        let verdict = match shown {
-            None => DecisionVerdict::not_judged("vruntime not shown"),
-            Some(_) if !joined.known => DecisionVerdict::not_judged("state before not known"),
-            Some(_) if self.hangs_on_simulated_weights(joined) => {
-                DecisionVerdict::not_judged("weights of groups are not shown")
+        let outcome = match (shown, deadline) {
+            (None, _) => DecisionOutcome::NotJudged("vruntime not shown"),
+            (Some(kernel), Some(deadline)) if kernel == model => {
+                DecisionOutcome::of(view.deadline, deadline, "deadline")
             }
-            Some(kernel) => self.placement_verdict(joined, &view, kernel, deadline),
+            (Some(kernel), _) => DecisionOutcome::of(model, kernel, joined.case),
         };
+        let outcome = outcome.unless((!joined.known).then_some("state before not known"));
         let queue = self.sched.queue_of(joined.entity);
         let judged = DecisionPlace { record, kind: DecisionKind::Placement, case: joined.case, queue };
-        self.judge(judged, verdict, |walker| describe_placement(walker, &view, shown, deadline));
+        self.judge(judged, outcome, |walker| describe_placement(walker, &view, shown, deadline));
         let beside = shown.filter(|&kernel| self.by_lag && kernel != model);
         let beside = beside.map(|kernel| view.deadline.plus(kernel.minus(model)));
         if let Some(deadline) = deadline.or(beside) {
@@ -238,87 +214,49 @@ impl Walker {
         }
         match shown {
             Some(kernel) => {
-                self.learn_minimum(joined, queue, model, kernel);
+                self.learn_minimum(joined, queue, kernel.minus(model));
                 self.force_vruntime(joined.entity, kernel);
+                // What it is placed by is not known, nor is its deadline then unless it is shown.
+                let known = joined.known || !self.by_lag || deadline.is_some();
+                self.knowledge.entity_mut(joined.entity).known = known;
             }
             None => self.knowledge.entity_mut(joined.entity).known = joined.known,
         }
     }
 
-    /// Compares a place with those that the entity can have come to. A shown deadline counts where the place leaves no choice.
-    fn placement_verdict(
-        &self,
-        joined: &JoiningEntity,
-        view: &EntityView,
-        kernel: Vruntime,
-        deadline: Option<Vruntime>,
-    ) -> DecisionVerdict {
-        let of_queue = 2 * self.queue_tolerance(self.sched.queue_of(joined.entity));
-        let tolerance = self.unseen_rounding(view).max(of_queue);
-        let answers = ModelAnswers::within(view.vruntime, [tolerance, 0]).and(joined.others.iter().copied());
-        match deadline.filter(|_| kernel == view.vruntime) {
-            Some(deadline) if deadline != view.deadline => DecisionVerdict::of(
-                ModelAnswers::one((view.vruntime, view.deadline)),
-                (kernel, deadline),
-                "deadline",
-            ),
-            _ => DecisionVerdict::of(answers, kernel, joined.case),
-        }
-    }
-
-    /// Whether a place hangs on weights that are the model's own: of groups on its queue, or, for how far behind a child begins,
-    /// of those above.
-    fn hangs_on_simulated_weights(&self, joined: &JoiningEntity) -> bool {
-        let up = |queue: &QueueId| self.sched.entity_above(*queue).map(|above| self.sched.queue_of(above));
-        let queues = std::iter::successors(Some(self.sched.queue_of(joined.entity)), up);
-        let levels = if joined.case == "fork" && !self.by_lag { usize::MAX } else { 1 };
-        queues.take(levels).any(|queue| self.weights_simulated(queue))
-    }
-
-    /// What joins its queue gets a request of its own, unless it brings one from the queue that it was on.
-    fn note_request(&mut self, joined: &JoiningEntity, view: &EntityView) {
-        let keeps = joined.case == "moved";
-        if view.task.is_some() && !keeps {
-            // A sleeper that is woken on its queue gets one only if it is past the average.
-            let known = joined.known || joined.case != "delayed requeue";
-            self.knowledge.entity_mut(joined.entity).request_known = known;
-        }
-    }
-
-    /// A queue's minimum that was not known is shown by where a task was placed relative to it.
-    fn learn_minimum(&mut self, joined: &JoiningEntity, queue: QueueId, model: Vruntime, kernel: Vruntime) {
-        let simulated = self.weights_simulated(queue);
-        let depends_on_minimum = match joined.case {
-            "fork" | "moved" => true,
-            _ => simulated && joined.known && joined.stood != Some(kernel),
-        };
-        let learns = depends_on_minimum && !self.by_lag && (simulated || self.is_entity_known(joined.entity));
-        if !learns || (self.min_known(queue) && (!simulated || kernel == model)) {
+    /// A queue's minimum that was not known is shown by where a task was placed that stands a known distance from it.
+    fn learn_minimum(&mut self, joined: &JoiningEntity, queue: QueueId, off: i64) {
+        let relative = matches!(joined.case, "fork" | "moved") && self.is_entity_known(joined.entity);
+        if self.by_lag || !relative || self.min_known(queue) {
             return;
         }
-        let view = self.sched.queue_view(queue);
-        let minimum = view.min_vruntime.plus(kernel.minus(model));
-        // Who made the minimum, by a weight that is not shown, stands there.
-        let least = view.entities().find(|least| least.task.is_none() && least.vruntime == view.min_vruntime);
-        if let Some(least) = least.filter(|_| simulated) {
-            self.sched.force_vruntime(least.id, minimum);
-        }
+        let minimum = self.sched.queue_view(queue).min_vruntime.plus(off);
         self.sched.force_min_vruntime(queue, minimum);
-        self.knowledge.queue_mut(queue).min_known = true;
-        self.note_minimum(queue);
+        self.knowledge.set_minimum_known(queue, true);
     }
 
-    /// Whether a reschedule of another CPU that the test asks for leaves no trace: the pick that follows at once keeps the
-    /// running task, whose slice is protected. So no switch is reported, and the flag is gone when the CPU reports something
-    /// again.
-    fn may_go_unseen(&self, record: &EventRecord, decision: &PreemptDecision, curr: TaskId) -> bool {
-        let cpu = self.sched.task(curr).cpu();
-        let tells = self.seen.resched_probe || self.interrupts_tell();
-        if !self.by_lag || !decision.preempt || tells || record.cpu == cpu || !self.sched.is_on_queue(curr) {
-            return false;
-        }
-        let levels = self.sched.pick_levels(curr);
-        levels.iter().all(|level| level.model.map(|(entity, _)| entity) == Some(level.picked))
+    /// An entity that is still its queue's current one is placed before it is charged and reweighted: what comes of all
+    /// three is not where it was placed.
+    pub(super) fn judge_place_of_current(
+        &mut self,
+        record: &EventRecord,
+        entity: EntityId,
+        kernel: (Vruntime, Option<Vruntime>),
+    ) {
+        let queue = self.sched.queue_of(entity);
+        let model = self.sched.placement_of(entity);
+        let missed = if model.0 == kernel.0 { "deadline" } else { "still current" };
+        let known = self.place_known(entity, queue);
+        let outcome =
+            DecisionOutcome::of(model, kernel, missed).unless((!known).then_some("state before not known"));
+        let view = self.sched.entity_view(entity);
+        let case = "group entity, still current";
+        let judged = DecisionPlace { record, kind: DecisionKind::Placement, case, queue };
+        self.judge(judged, outcome, |walker| {
+            let name = walker.name_of_entity(&view);
+            [format!("{name} at {model:?}"), format!("{kernel:?}")]
+        });
+        self.knowledge.entity_mut(entity).place_judged = true;
     }
 
     /// Compares whether a task that has just been queued takes the CPU, and applies what the kernel did.
@@ -331,49 +269,40 @@ impl Walker {
     ) {
         let cpu = self.sched.task(task).cpu();
         let decision = self.sched.wakeup_preempt(task);
-        let curr = self.sched.curr(cpu);
-        let curr_queued = self.sched.is_on_queue(curr) && !self.cpus[cpu.index()].blocked;
+        let curr_queued = self.sched.is_on_queue(self.sched.curr(cpu)) && !self.cpus[cpu.index()].blocked;
         let compared = self.sched.compared_entities(task);
         let known = compared.is_some_and(|(one, other)| match self.by_lag {
             true => self.all_known(self.sched.queue_of(one)),
             false => self.is_entity_known(one) && self.is_entity_known(other),
         });
-        let unseen = truth == Some(false) && !pending && self.may_go_unseen(record, &decision, curr);
-        let pick_known = compared
-            .is_none_or(|(one, _)| self.protection_known(&self.sched.queue_view(self.sched.queue_of(one))));
-        let verdict = match truth {
-            _ if compared.is_none() => DecisionVerdict::not_judged("another class is concerned"),
-            _ if !curr_queued => DecisionVerdict::not_judged("the running task has left its queue"),
-            _ if pending => DecisionVerdict::not_judged("a reschedule is already pending"),
-            None => DecisionVerdict::not_judged("the trace does not show it"),
-            Some(_) if unseen => DecisionVerdict::not_judged("the trace does not show it"),
-            Some(_) if !known => DecisionVerdict::not_judged("vruntime not known"),
-            Some(_) if !pick_known => DecisionVerdict::not_judged("since when it runs is not known"),
-            Some(truth) => {
-                let close = compared.is_some_and(|(_, woken)| self.is_close(woken));
-                let answers = ModelAnswers::one(decision.preempt).and(close.then_some(!decision.preempt));
-                DecisionVerdict::of(answers, truth, decision.reason.describe())
-            }
+        let outcome = match truth {
+            _ if compared.is_none() => DecisionOutcome::NotJudged("another class is concerned"),
+            _ if !curr_queued => DecisionOutcome::NotJudged("the running task has left its queue"),
+            _ if pending => DecisionOutcome::NotJudged("a reschedule is already pending"),
+            None => DecisionOutcome::NotJudged("the trace does not show it"),
+            Some(_) if !known => DecisionOutcome::NotJudged("vruntime not known"),
+            Some(truth) => DecisionOutcome::of(decision.preempt, truth, decision.reason.describe()),
         };
-        let is_judged = verdict.is_judged();
         let preempts = truth.unwrap_or(decision.preempt);
         let case = yes_no(preempts);
         let queue = compared.map_or_else(|| self.queue_of(task), |(_, woken)| self.sched.queue_of(woken));
         let judged = DecisionPlace { record, kind: DecisionKind::WakeupPreempt, case, queue };
-        self.judge(judged, verdict, |walker| {
+        let outcome = self.judge(judged, outcome, |walker| {
             let said = yes_no(decision.preempt);
             [format!("{said} for {}: {}", walker.name_of(task), decision.reason.describe()), case.to_string()]
         });
-        let forced = match is_judged && preempts != decision.preempt {
-            true => PreemptDecision { preempt: preempts, ..super::wakeups::decision_for(preempts) },
-            false => decision,
+        let forced = match outcome {
+            DecisionOutcome::Missed(_) => decision_for(preempts),
+            _ => decision,
         };
         self.sched.apply_preempt(task, forced);
-        if unseen {
-            // It has been picked again by the time that its CPU reports something.
-            self.sched.force_need_resched(cpu, false, false);
-        }
     }
+}
+
+/// A decision as the kernel took it where the model decided otherwise.
+fn decision_for(preempt: bool) -> PreemptDecision {
+    let reason = if preempt { PreemptReason::BeyondGranularity } else { PreemptReason::WithinGranularity };
+    PreemptDecision { preempt, reason }
 }
 
 fn describe_placement(

@@ -17,22 +17,15 @@ impl Walker {
         let prio = self.prio_shown_later(child).unwrap_or_else(|| self.sched.task(parent).prio());
         let id = self.new_task(child, prio, comm, cpu);
         let known = self.is_known(parent);
-        self.inherit_session(parent, id);
-        let attached = self.group_from_start(child).map(|group| self.autogroup_of(child, group));
-        let group = attached.unwrap_or_else(|| self.sched.group_of(parent));
+        let group = self.group_from_start(child).unwrap_or_else(|| self.sched.group_of(parent));
         self.sched.set_task_group(id, group);
         self.inherit_affinity(parent, id);
         self.take_mask_from_start(child);
         self.inherit(parent, id, prio);
-        self.sched.inherit_waking(parent, id);
-        self.inherit_past(parent, id);
         if self.sched.curr(cpu) == parent {
             self.sched.place_forked(id, cpu);
         }
         self.set_known(id, known);
-        let asked = self.knowledge.entity(self.sched.task_entity(parent));
-        let info = self.knowledge.entity_mut(self.sched.task_entity(id));
-        (info.request_shown, info.request_hidden) = (asked.request_shown, asked.request_hidden);
     }
 
     /// What a child of the fair class has from its parent besides its nice level, which its priority shows.
@@ -44,8 +37,6 @@ impl Walker {
         if let Some(request) = self.sched.own_request(parent) {
             self.sched.force_slice(child, request.0);
         }
-        // Threads and who shares memory until it execs; nothing tells of another that it has memory of its own.
-        self.sched.force_preferred_node(child, self.sched.preferred_node(parent));
     }
 
     pub(super) fn on_fork(&mut self, record: &EventRecord, parent: Pid, child: Pid, comm: Comm) {
@@ -54,9 +45,6 @@ impl Walker {
             let cpu = record.cpu;
             let parent = self.task(parent, None, record.comm, cpu);
             self.place_child(parent, child, comm, cpu);
-        }
-        if let Some(task) = self.tasks.get(&child).map(|info| info.id) {
-            self.begin_fork(record, task);
         }
     }
 
@@ -68,37 +56,20 @@ impl Walker {
             self.seen.lost += 1;
             return;
         }
-        self.judge_fork(record, task, target);
-        self.prepare_enqueue(record.cpu, task, target);
         let (entity, orig) = (self.sched.task_entity(task), self.queue_of(task));
         let queue = self.sched.task_queue_on(task, target);
-        self.follow_clock(record, target);
-        if !self.come_to_enqueue(task, target) {
-            self.follow_unprinted_clock(record, target);
-        }
-        self.charge_departed(record, target);
-        let told = self.learn_clock_of_join(record, task, queue);
+        self.doubt_running_groups(target);
         let known = match self.by_lag {
             true => self.average_known(queue),
-            false => {
-                let shown = told && self.clock_told(orig) && self.clock_told(queue);
-                self.is_known(task) && self.min_known(orig) && self.min_known(queue) && shown
-            }
+            false => self.is_known(task) && self.min_known(orig) && self.min_known(queue),
         };
-        let own = JoiningEntity { entity, case: "fork", known, stood: None, others: Vec::new(), since: 0 };
-        let joining = self.joining(task, target, own);
-        self.note_unprinted_charge(target);
-        self.doubt_initial_util(record.time, task, target);
+        let joining = self.joining(task, target, JoiningEntity { entity, case: "fork", known, since: 0 });
         self.sched.activate_new(task, target);
         self.sched.flush_given_weights(target);
         self.judge_placements(record, joining);
         let pending = self.sched.need_resched(target);
-        let truth = match self.asks_resched_next(record.cpu, wakeup.pid, target) {
-            Some(asks) => Some(asks),
-            None if target == record.cpu => self.flag_set_next(target),
-            None if self.interrupts_tell() => Some(self.interrupts_next(record.cpu, target)),
-            None => self.resched_shown_by(target),
-        };
+        let shown = self.asks_resched_next(record.cpu, wakeup.pid, target);
+        let truth = shown.or_else(|| self.flag_set_next(target).filter(|_| target == record.cpu));
         self.judge_preempt(record, task, pending, truth);
     }
 
@@ -123,9 +94,8 @@ impl Walker {
     pub(super) fn requeue_running(&mut self, task: TaskId, by: Cpu) {
         let (pid, cpu) = (self.pid_of(task), self.sched.task(task).cpu());
         let shown = self.prio_shown_later(pid);
-        let traced = self.traced_move(pid, by);
         let Some(info) = self.tasks.get_mut(&pid) else { return };
-        let moved = info.moving_group.take().is_some() || info.exiting || traced.is_some();
+        let moved = info.moving_group.take().is_some() || info.exiting;
         let announced = info.announced.take();
         let ends = self.window.on_cpu(by).find(|record| ends_wait(record)).map_or(0, |record| record.number);
         self.cpus[by.index()].ahead_until = ends;
@@ -134,19 +104,13 @@ impl Walker {
         let announced = announced.or_else(|| unannounced.and_then(|nice| self.reniced(task, nice, cpu)));
         // What it counts leaves the queue and joins it again, even where the group stays the same.
         let stays = moved.then(|| self.sched.group_of(task));
-        let group = traced.or_else(|| self.group_moved_to(pid).filter(|_| moved)).or(stays);
-        if traced.is_some() {
-            self.prepare_coming(by, group, ends_wait);
-        }
+        let group = self.group_moved_to(pid).filter(|_| moved).or(stays);
         match announced {
             Some(parameters) if !moved => {
                 self.give_coming_weights(by, |record| matches!(record.what, RecordKind::WaitEnds(..)));
                 self.give_parameters(task, parameters);
             }
             _ => {
-                if !moved {
-                    self.learn_affinity(task, by);
-                }
                 self.give_coming_weights(by, |record| joins(record) || ends_wait(record));
                 let left = self.sched.take_running_off(cpu, moved);
                 self.sched.flush_given_weights(cpu);
@@ -158,21 +122,21 @@ impl Walker {
             }
         }
         self.sched.flush_given_weights(cpu);
+        if moved {
+            // Where its groups come to stand is shown later, if at all.
+            self.doubt_running_groups(cpu);
+        }
         if moved && by == cpu {
             // The group may be throttled: sched_move_task() has the task picked again.
             self.cpus[cpu.index()].resched_due = true;
         } else if moved && !self.seen.resched_probe {
             self.sched.force_need_resched(cpu, true, false);
         }
-        self.note_minima(task);
         let queue = self.queue_of(task);
-        if moved && !self.by_lag && !self.min_known(queue) {
+        if self.groups_hidden || (moved && !self.by_lag && !self.min_known(queue)) {
             self.set_known(task, false);
         }
-        match self.groups_hidden {
-            true => self.set_known(task, false),
-            false => self.force_if_shown(task),
-        }
+        self.force_if_shown(task);
     }
 
     /// A probe shows a task being taken off its queue, to be put back: notes it if the task waits there.
@@ -206,10 +170,9 @@ impl Walker {
             return;
         }
         let queue = self.queue_of(task);
+        self.doubt_running_groups(cpu);
         let known = self.average_known(queue) && self.is_known(task);
         let (entity, old_prio) = (self.sched.task_entity(task), self.sched.task(task).prio());
-        self.note_unprinted_charge(cpu);
-        self.learn_clock_of_step(record);
         // What leaving the queue has changed comes before what joining it does.
         self.sched.stand_on(cpu);
         self.sched.flush_given_weights(cpu);
@@ -223,9 +186,7 @@ impl Walker {
         }
         self.sched.flush_given_weights(cpu);
         if self.by_lag {
-            let since = record.number;
-            let own =
-                JoiningEntity { entity, case: "put back", known, stood: None, others: Vec::new(), since };
+            let own = JoiningEntity { entity, case: "put back", known, since: record.number };
             self.cpus[record.cpu.index()].put_back = Some(own);
         }
         self.test_new_prio(record, task, old_prio);
@@ -247,7 +208,7 @@ impl Walker {
     /// The wait of a task that waits and goes on waiting ends: where no probe shows it being taken off its queue and put
     /// back, that is the change of its nice level that was announced.
     pub(super) fn renice_waiting(&mut self, record: &EventRecord, pid: Pid) {
-        let shown = self.recording.shows_weights;
+        let shown = self.probed;
         let here = |parameters: &mut TaskParameters| {
             parameters.by == record.cpu && (!shown || !parameters.policy.is_fair())
         };
@@ -257,7 +218,6 @@ impl Walker {
         if self.waits(task) && self.is_fair(task) {
             let old_prio = self.sched.task(task).prio();
             self.give_parameters(task, parameters);
-            self.note_minima(task);
             self.test_new_prio(record, task, old_prio);
         }
     }
@@ -280,12 +240,10 @@ impl Walker {
             Some(parameters) => self.give_parameters(task, parameters),
             None if self.sched.take_running_off(cpu, false) => {
                 self.sched.put_running_back(cpu, None);
-                self.learn_affinity(task, record.cpu);
             }
             None => {}
         }
         self.sched.flush_given_weights(cpu);
-        self.note_minima(task);
         self.force_if_shown(task);
     }
 

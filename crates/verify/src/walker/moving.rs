@@ -24,9 +24,12 @@ impl Walker {
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
         let Some(task) = task else { return };
         let group = self.group_of_move(record, self.pid_of(task));
-        if let Some(info) = self.info(task) {
-            info.moved_to = group;
-        }
+        let begins_session = group.is_none() && self.recording.autogroups_enabled;
+        let Some(info) = self.info(task) else { return };
+        info.moved_to = group;
+        let ends = info.exiting;
+        // Which queues such a group has is not followed.
+        self.groups_hidden |= begins_session && !ends;
         let runs = self.sched.curr(self.sched.task(task).cpu()) == task;
         if self.sched.is_in_limbo(task) {
             // Where that is not throttled, it comes back with the next probe.
@@ -42,53 +45,6 @@ impl Walker {
         }
     }
 
-    /// Where no probe tells that a task is being moved, the event that follows does: code that moves a task on a queue charges it
-    /// or ends its wait right before; a sleeping task has changed at once.
-    pub(super) fn conclude_group_move(&mut self, record: &EventRecord) {
-        if !self.lacking.group_moves {
-            return;
-        }
-        let (pid, cgroup) = match &record.what {
-            RecordKind::CgroupAttach { pid, cgroup } => (*pid, Some(cgroup.clone())),
-            RecordKind::Runtime { pid, .. } | RecordKind::WaitEnds(pid, ..) => {
-                (*pid, self.attached_right_after(record, *pid))
-            }
-            _ => return,
-        };
-        let Some(group) = cgroup.and_then(|cgroup| self.groups.called(&cgroup)) else { return };
-        let group = self.autogroup_of(pid, group);
-        let Some(task) = self.tasks.get(&pid).filter(|info| info.moving_group.is_none()).map(|info| info.id)
-        else {
-            return;
-        };
-        if self.sched.task(task).group() == group {
-            return;
-        }
-        let sleeps = !self.sched.is_on_queue(task);
-        if let Some(info) = self.info(task) {
-            info.moved_to = Some(group);
-            info.moving_group = Some(record.cpu).filter(|_| !sleeps);
-        }
-        if sleeps {
-            self.regroup(task);
-        }
-    }
-
-    /// The cgroup to which code that charges a task, or ends its wait, attaches it with the next that it reports.
-    fn attached_right_after(&self, record: &EventRecord, pid: Pid) -> Option<CgroupName> {
-        let is_step =
-            |next: &&EventRecord| matches!(next.what, RecordKind::Runtime { .. } | RecordKind::WaitEnds(..));
-        let next = self.window.on_cpu(record.cpu).find(|next| !is_step(next))?;
-        match &next.what {
-            RecordKind::CgroupAttach { pid: attached, cgroup }
-                if *attached == pid && next.context == record.context =>
-            {
-                Some(cgroup.clone())
-            }
-            _ => None,
-        }
-    }
-
     /// A task that was still to be switched when code on another CPU began to move it has left its queue by itself.
     pub(super) fn regroup_departed(&mut self, task: TaskId) {
         let sleeps = !self.sched.is_on_queue(task);
@@ -97,22 +53,15 @@ impl Walker {
         }
     }
 
-    /// The group that a task is being moved to. One that ends leaves its session, and is attached to a cgroup in name only.
+    /// The group that a task is being moved to. One that ends is attached to a cgroup in name only.
     pub(super) fn group_moved_to(&self, pid: Pid) -> Option<GroupId> {
-        let info = self.tasks.get(&pid)?;
-        if info.exiting { self.group_of_session(pid) } else { info.moved_to }
+        self.tasks.get(&pid).filter(|info| !info.exiting)?.moved_to
     }
 
-    /// The group that a task is being moved to as `sched_move_task()` begins. If code of the caller reports next that it attached
-    /// the task's process to a cgroup, that cgroup's. Else the task's session.
-    fn group_of_move(&mut self, record: &EventRecord, pid: Pid) -> Option<GroupId> {
-        match self.attached_next(record.context, pid) {
-            Some(cgroup) => self.groups.called(&cgroup).map(|group| self.autogroup_of(pid, group)),
-            None => {
-                self.begin_session(record, pid);
-                self.group_of_session(pid)
-            }
-        }
+    /// The group that a task is being moved to as `sched_move_task()` begins: that of the cgroup to which code of the caller reports
+    /// next that it attached the task's process.
+    fn group_of_move(&self, record: &EventRecord, pid: Pid) -> Option<GroupId> {
+        self.groups.called(&self.attached_next(record.context, pid)?)
     }
 
     /// The cgroup to which `by` moves a task: the event that tells of it comes after all threads of a process
@@ -158,13 +107,6 @@ impl Walker {
         }
     }
 
-    /// Takes a waiting task off its old group's queue where only the end of its wait shows that.
-    pub(super) fn end_wait_in_old_group(&mut self, record: &EventRecord, pid: Pid) {
-        if !self.recording.shows_weights {
-            self.leave_old_group(record, pid);
-        }
-    }
-
     /// A waiting task leaves the queue of its old group; it joins that of its new one with the step's end.
     fn leave_old_group(&mut self, record: &EventRecord, pid: Pid) {
         let moved = self.tasks.get(&pid).filter(|info| info.moving_group == Some(record.cpu));
@@ -173,18 +115,12 @@ impl Walker {
             return;
         }
         let group = self.group_moved_to(pid);
-        let (cpu, queue, levels) =
-            (self.sched.task(task).cpu(), self.queue_of(task), self.sched.levels(task));
+        let (cpu, queue) = (self.sched.task(task).cpu(), self.queue_of(task));
+        self.doubt_running_groups(cpu);
         let lag_known = self.average_known(queue) && self.is_known(task);
-        let known =
-            if self.by_lag { self.is_known(task) } else { self.is_known(task) && self.min_known(queue) };
-        self.note_unprinted_charge(cpu);
-        self.follow_clock(record, cpu);
-        for entity in &levels {
-            self.learn_clock_of_next_minimum(record, self.sched.queue_of(*entity));
-        }
+        let known = self.is_known(task) && (self.by_lag || self.min_known(queue));
         self.sched.leave_for_group(task, group);
-        self.note_detached(record, task, queue, levels);
+        self.note_detached(record, task, cpu);
         self.cpus[record.cpu.index()].taken_off = None;
         let info = self.knowledge.entity_mut(self.sched.task_entity(task));
         (info.known, info.lag_known) = (known, lag_known);

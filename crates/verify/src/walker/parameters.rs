@@ -51,7 +51,6 @@ impl Walker {
             }
             return;
         }
-        self.follow_clock(record, self.sched.task(task).cpu());
         self.give_parameters(task, parameters);
         if self.is_fair(task) && self.sched.is_on_queue(task) {
             self.force_if_shown(task);
@@ -87,31 +86,18 @@ impl Walker {
         self.announce_or_give(record, task, parameters);
     }
 
-    /// `sched_setattr()` begins: what slice the task asks for from now on only probes show.
-    pub(super) fn on_attributes_call(&mut self, pid: Pid) {
-        let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { return };
-        if self.sched.may_have_own_slices() {
-            let shown = self.recording.shows_weights;
-            let info = self.knowledge.entity_mut(self.sched.task_entity(task));
-            (info.request_shown, info.request_hidden) = (shown, !shown);
-        }
-    }
-
     /// The slice that a task asks for with its policy, where the probe shows it.
     fn take_request(&mut self, task: TaskId, probe: &ProbeHit) {
         let Some(slice) = probe.unsigned(Key::Slice).filter(|_| self.sched.may_have_own_slices()) else {
             return;
         };
         self.sched.force_slice(task, slice);
-        let info = self.knowledge.entity_mut(self.sched.task_entity(task));
-        (info.request_shown, info.request_hidden) = (true, false);
     }
 
-    /// A probe shows the slice of a task that may have asked for one.
+    /// A probe shows a task's slice, which it may have asked for.
     pub(super) fn follow_slice(&mut self, probe: &ProbeHit) {
         let shown = probe.unsigned(Key::Slice).filter(|&slice| slice > 0);
-        let (Some(task), Some(slice)) = (self.probed_task(probe), shown) else { return };
-        if self.knowledge.entity(self.sched.task_entity(task)).request_shown {
+        if let (Some(task), Some(slice)) = (self.probed_task(probe), shown) {
             self.sched.force_slice(task, slice);
         }
     }
@@ -165,7 +151,6 @@ impl Walker {
     pub(super) fn leave_class(&mut self, task: TaskId) {
         if let Some(parameters) = self.info(task).and_then(|info| info.announced.take()) {
             self.give_parameters(task, parameters);
-            self.note_minima(task);
         }
     }
 

@@ -1,21 +1,22 @@
 //! What the recorder's probes show: announcements of what is to come, and the kernel's own values to compare with.
 
-use fairlab_event::{Cpu, Pid};
+use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::open_loop::EntityId;
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::probe::{At, Key, ProbeHit, ReschedCaller};
 use super::super::record::{EventRecord, RecordKind};
 use super::super::tally::DecisionKind;
-use super::super::verdict::{DecisionVerdict, ModelAnswers};
+use super::super::verdict::DecisionOutcome;
+use super::judging::yes_no;
 use super::selections::promises_sleep;
-use super::state::{EnqueueSeen, PreemptionTest};
+use super::state::PreemptionTest;
+use super::switching::DEQUEUE_SLEEP;
 use super::{DecisionPlace, ReturnedPlacement, Walker};
 
 impl Walker {
     pub(super) fn on_probe(&mut self, record: &EventRecord, probe: &ProbeHit) {
-        self.note_averages(record, probe);
-        self.take_clock(record, probe);
+        self.take_clock(probe);
         match probe.at {
             At::Tick => {
                 self.cpus[record.cpu.index()].in_tick = true;
@@ -41,21 +42,13 @@ impl Walker {
             At::SetScheduler => self.on_set_scheduler(record, probe),
             At::MoveGroup => self.on_move_group(record, probe),
             At::Yield => self.on_yield(probe),
-            At::SetShares => self.on_set_shares(record, probe),
-            At::SelectTaskRq => {
-                self.selection_shown = true;
-                self.on_select(record, probe);
-            }
+            At::SetShares => self.on_set_shares(probe),
+            At::SelectTaskRq => self.on_select(record, probe),
             At::QueueWakelist => self.on_wake_list(record, probe),
             At::QueueWakelistReturn => self.leave_wakeup(record.cpu),
             At::SetAffinity => self.on_set_affinity(record, probe),
             At::SetAllowed => self.on_set_allowed(probe),
-            At::LoadBalance
-            | At::LoadBalanceReturn
-            | At::FindBusiestGroupReturn
-            | At::DetachTasks
-            | At::DetachTasksReturn
-            | At::ActiveBalance => self.on_try_probe(record, probe),
+            At::LoadBalance | At::FindBusiestGroupReturn => self.on_balance_probe(probe),
             _ => self.on_queue_probe(record, probe),
         }
     }
@@ -65,9 +58,6 @@ impl Walker {
         self.follow_slice(probe);
         match probe.at {
             At::ReweightEntity => self.on_reweight(record, probe),
-            At::ReweightTracepoint | At::PlaceTracepoint | At::DeadlineTracepoint => {
-                self.on_traced(record, probe);
-            }
             At::ReweightEntityReturn => self.after_reweight(record, probe),
             At::EnqueueEntity | At::EnqueueTask => self.on_enqueue_probe(record, probe),
             At::PutPrevEntity if probe.group_entity().is_some() => self.learn_departed(probe),
@@ -86,7 +76,8 @@ impl Walker {
                     self.compare_minimum(record, probe);
                 }
                 self.compare_entity(record, probe);
-                if probe.at == At::DequeueEntity && !self.by_lag {
+                if probe.at == At::DequeueEntity {
+                    self.doubt_charged(probe);
                     self.block_uncharged(record, probe);
                 }
             }
@@ -111,18 +102,17 @@ impl Walker {
                 self.return_if_placed(record);
             }
             At::AverageReturn if probe.in_place => self.compare_average(record, probe),
-            At::AverageReturn if self.tells_clock(record, probe) => drop(self.learn_clock(record, probe)),
             At::DequeueEntities => {
+                self.cpus[record.cpu.index()].in_dequeue = true;
                 self.leave_late(record.cpu);
-                let by = &mut self.cpus[record.cpu.index()];
-                (by.dequeues, by.dequeues_since) = (probe.cpu(), record.number);
                 self.note_taken_off(record, probe);
                 self.note_throttled_leave(record, probe);
                 self.on_dequeue_entities(record, probe);
+                self.doubt_charged(probe);
             }
             At::DequeueEntitiesReturn => {
+                self.cpus[record.cpu.index()].in_dequeue = false;
                 self.leave_late(record.cpu);
-                self.cpus[record.cpu.index()].dequeues = None;
                 self.leave_throttled(record);
                 self.block_before_sleepers(record, probe);
                 self.take_off_old_group(record, probe);
@@ -139,20 +129,92 @@ impl Walker {
     /// A probe shows something joining a queue.
     fn on_enqueue_probe(&mut self, record: &EventRecord, probe: &ProbeHit) {
         self.take_off_old_group(record, probe);
-        if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task()) {
-            self.note_enqueued(record, cpu);
+        if probe.task().is_some() {
             self.cpus[record.cpu.index()].queues = probe.task();
         }
+        self.take_distance(probe);
         self.note_return_of_task(record, probe);
         self.compare_minimum(record, probe);
+        self.doubt_charged(probe);
         self.put_waiting_back(record, probe);
     }
 
-    /// Code on the event's CPU queues something on `cpu`.
-    pub(super) fn note_enqueued(&mut self, record: &EventRecord, cpu: Cpu) {
-        let not_before = self.cpus[record.cpu.index()].reported;
-        self.cpus[cpu.index()].enqueued =
-            Some(EnqueueSeen { event: record.number, time: record.time, not_before });
+    /// What a probe shows joining or leaving a queue has the group's entity charged that runs there, unless that leaves itself.
+    fn doubt_charged(&mut self, probe: &ProbeHit) {
+        let entity = self.probed_entity(probe);
+        if self.clocks_shown || entity.is_some_and(|entity| self.sched.is_current(entity)) {
+            return;
+        }
+        match self.probed_queue(probe) {
+            Some(queue) => {
+                let runs = self.sched.current_of(queue).filter(|curr| curr.task.is_none());
+                if let Some(curr) = runs {
+                    self.knowledge.entity_mut(curr.id).known = false;
+                    self.knowledge.set_minimum_known(queue, false);
+                }
+            }
+            None => probe.cpu().into_iter().for_each(|cpu| self.doubt_running_groups(cpu)),
+        }
+    }
+
+    /// A task joins a queue at a distance from its minimum that was another queue's: how far that was the probe shows.
+    fn take_distance(&mut self, probe: &ProbeHit) {
+        if self.by_lag || probe.at != At::EnqueueEntity || probe.task().is_none() {
+            return;
+        }
+        let Some((entity, vruntime)) = self.probed_entity(probe).zip(probe.unsigned(Key::Vruntime)) else {
+            return;
+        };
+        if !self.sched.entity_view(entity).on_rq && probe.get(Key::OnRq) == Some(0) {
+            self.force_vruntime(entity, Vruntime(vruntime));
+        }
+    }
+
+    /// Some probes show the clock of the runqueue itself.
+    fn take_clock(&mut self, probe: &ProbeHit) {
+        let Some((cpu, clock)) = probe.cpu().zip(probe.unsigned(Key::Clock).map(Ns)) else { return };
+        self.clocks_shown = true;
+        if clock > self.sched.rq_clock(cpu) && !self.prints_charges(cpu, probe) {
+            self.sched.set_rq_clock(cpu, clock);
+        }
+    }
+
+    /// Whether all that the step is charged which a probe is about is printed: what runs on its queue is a task.
+    fn prints_charges(&self, cpu: Cpu, probe: &ProbeHit) -> bool {
+        let curr = self.sched.curr(cpu);
+        let runs = match self.probed_queue(probe) {
+            Some(queue) => self.sched.current_of(queue).is_some_and(|curr| curr.task.is_some()),
+            None => self.sched.levels(curr).len() == 1,
+        };
+        // When another is picked, everything has been charged.
+        self.is_fair(curr) && runs && probe.at != At::SetNextEntity
+    }
+
+    /// Another task is looked for on `cpu`: before, the running groups' entities are charged, up to where the task below them
+    /// will be.
+    fn charge_for_pick(&mut self, cpu: Cpu) {
+        let curr = self.sched.curr(cpu);
+        if self.clocks_shown || self.cpus[cpu.index()].blocked || !self.is_fair(curr) {
+            return;
+        }
+        // Without a charge to come no time has passed since the last one, which may not have been that of the groups.
+        let Some(clock) = self.clock_of_charge_at_pick(cpu) else { return self.account_levels(cpu) };
+        self.sched.set_rq_clock(cpu, clock.max(self.sched.rq_clock(cpu)));
+        self.sched.stand_on(cpu);
+        for entity in self.sched.levels(curr).into_iter().skip(1) {
+            if self.sched.entity_view(entity).on_rq {
+                self.sched.charge_queue(self.sched.queue_of(entity));
+            }
+        }
+    }
+
+    /// A group's entity that has left its queue is put away: how far it was charged since then shows now.
+    fn learn_departed(&mut self, probe: &ProbeHit) {
+        let shown = self.probed_entity(probe).zip(probe.unsigned(Key::Vruntime).map(Vruntime));
+        let Some((entity, vruntime)) = shown.filter(|_| !self.by_lag && !self.clocks_shown) else { return };
+        if !self.sched.entity_view(entity).on_rq && probe.get(Key::OnRq) == Some(0) {
+            self.sched.force_vruntime(entity, vruntime);
+        }
     }
 
     /// Whether the core has taken the entity off already whose dequeue the probe is about.
@@ -190,6 +252,9 @@ impl Walker {
         if let Some(task) = probe.task() {
             self.cpus[record.cpu.index()].requeued = Some(task);
         }
+        if let Some(entity) = entity {
+            self.doubt_running_groups(self.sched.cpu_of(self.sched.queue_of(entity)));
+        }
         match entity {
             Some(entity) if !self.sched.charges_before_requeue() => self.requeue_entity(entity),
             Some(entity) if probe.task().is_some() => {
@@ -218,38 +283,37 @@ impl Walker {
             // The core may have given it its new weight already.
             return;
         }
-        if probe.at == At::Insert && (view.task.is_none() || !runs) {
+        if probe.at == At::Insert && view.task.is_none() && self.sched.is_current(entity) {
+            self.account_levels(self.sched.cpu_of(queue));
+            self.knowledge.entity_mut(entity).known = false;
+        } else if probe.at == At::Insert && (view.task.is_none() || !runs) {
             // Put on the time line by a step that the core has not done yet.
-            if let Some(vruntime) = probe.unsigned(Key::Vruntime) {
-                self.learn_clock_of_put(record, entity, Vruntime(vruntime));
-            }
             return;
         }
+        let view = self.sched.entity_view(entity);
         self.follow_weight(entity, probe);
         let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
         let known = self.is_entity_known(entity);
         let case = if view.task.is_some() { "accounting" } else { "group entity" };
         let judged = DecisionPlace { record, kind: DecisionKind::Vruntime, case, queue };
         let name = self.name_of_entity(&view);
-        let of_queue = if view.task.is_none() { self.queue_tolerance(queue) } else { 0 };
-        let tolerance = self.tolerance(entity).max(of_queue);
-        self.compare(judged, known, [view.vruntime, vruntime], tolerance, &name);
+        self.compare(judged, known, [view.vruntime, vruntime], &name);
         // On the way off the time line for a move, the deadline is a distance already.
-        let absolute = probe.at != At::Remove && self.by_lag;
+        let moved = probe.at == At::Remove && self.cpus[record.cpu.index()].in_dequeue;
+        let absolute = !moved && self.by_lag;
         if let Some(deadline) = probe.unsigned(Key::Deadline).map(Vruntime).filter(|_| absolute) {
             let case = if view.task.is_some() { "deadline" } else { "group deadline" };
-            self.compare(
-                DecisionPlace { case, ..judged },
-                known,
-                [view.deadline, deadline],
-                tolerance,
-                &name,
-            );
+            self.compare(DecisionPlace { case, ..judged }, known, [view.deadline, deadline], &name);
             if view.deadline != deadline {
                 self.sched.force_deadline(entity, deadline);
             }
         }
         self.force_vruntime(entity, vruntime);
+        // Up to when a group's entity that runs on has been charged is not shown with it.
+        let runs_on = view.task.is_none() && runs && probe.at != At::Insert && !self.clocks_shown;
+        if !known && (moved || runs_on) {
+            self.knowledge.entity_mut(entity).known = false;
+        }
         if let Some(until) = probe.unsigned(Key::Lag).filter(|_| !known && runs && self.by_lag) {
             // While an entity runs, the kernel keeps there where its protection ends.
             self.sched.force_protection(entity, Vruntime(until));
@@ -275,8 +339,9 @@ impl Walker {
         }
         // A group's entity never leaves its queue's time line where that has a minimum: its vruntime is never relative.
         let absolute = probe.unsigned(Key::Vruntime).filter(|_| !self.by_lag && view.task.is_none());
-        if let Some(vruntime) = absolute.map(Vruntime).filter(|_| self.sched.is_current(entity)) {
-            self.charge_current(record, entity, vruntime);
+        if absolute.is_some() && self.sched.is_current(entity) {
+            self.sched.stand_on(self.sched.cpu_of(self.sched.queue_of(entity)));
+            self.sched.charge_queue(self.sched.queue_of(entity));
         }
         // A group's entity has been given its weight before.
         self.sched.flush_given_weight(entity);
@@ -304,11 +369,10 @@ impl Walker {
         let view = self.sched.entity_view(entity);
         let known = self.knowledge.entity(entity).lag_known;
         let queue = self.sched.queue_of(entity);
-        let tolerance = self.queue_tolerance(queue).max(self.tolerance(entity)) * 2;
-        let verdict = DecisionVerdict::of(ModelAnswers::within(model, [tolerance, 0]), kernel, case)
-            .unless((!known).then_some("state before not known"));
+        let outcome =
+            DecisionOutcome::of(model, kernel, case).unless((!known).then_some("state before not known"));
         let judged = DecisionPlace { record, kind: DecisionKind::Lag, case, queue };
-        self.judge(judged, verdict, |walker| {
+        self.judge(judged, outcome, |walker| {
             let name = walker.name_of_entity(&view);
             [format!("{name} {model}"), format!("{kernel} ({:+})", kernel.wrapping_sub(model))]
         });
@@ -321,9 +385,17 @@ impl Walker {
         let deadline = probe.unsigned(Key::Deadline).map(Vruntime);
         let Some(entity) = self.probed_entity(probe) else { return };
         let placed = ReturnedPlacement { event: record.number, vruntime, deadline };
+        let view = self.sched.entity_view(entity);
+        let is_ahead = view.task.is_none() && view.on_rq && !view.delayed && !self.sched.is_current(entity);
+        if let Some(deadline) = deadline.filter(|_| self.by_lag && is_ahead && !self.is_entity_known(entity)) {
+            // The core has placed it already, by what was not known.
+            self.sched.force_deadline(entity, deadline);
+            self.force_vruntime(entity, vruntime);
+            return;
+        }
         let off_queue = !self.sched.entity_view(entity).on_rq;
         if self.by_lag && off_queue && self.sched.is_current(entity) {
-            self.judge_place_of_current(entity, placed);
+            self.judge_place_of_current(record, entity, (vruntime, deadline));
         }
         self.knowledge.entity_mut(entity).placed = Some(placed);
     }
@@ -337,25 +409,20 @@ impl Walker {
             None if self.clocks_shown => self.sched.queue_average_at(queue, clock),
             _ => self.sched.queue_average_without(queue, sleeps),
         };
-        if sleeps.is_some() || !self.learn_clock(record, probe) {
-            let judged = DecisionPlace { record, kind: DecisionKind::QueueTime, case: "average", queue };
-            let tolerance = self.queue_tolerance(queue);
-            self.compare(judged, self.average_known(queue), [model, kernel], tolerance, "average");
-        }
+        let judged = DecisionPlace { record, kind: DecisionKind::QueueTime, case: "average", queue };
+        self.compare(judged, self.average_known(queue), [model, kernel], "average");
         if let Some(zero) = probe.unsigned(Key::ZeroVruntime) {
             self.sched.force_min_vruntime(queue, Vruntime(zero));
-            self.knowledge.queue_mut(queue).min_known = true;
+            self.knowledge.set_minimum_known(queue, true);
         }
     }
 
     /// An entity that slept on its queue and would be picked leaves it.
     fn on_dequeue_entities(&mut self, record: &EventRecord, probe: &ProbeHit) {
-        /// `DEQUEUE_SLEEP`: without it a sleeper is moved to another CPU as it is, which is reported.
-        const SLEEP: i64 = 1;
         self.seen.dequeue_probe = true;
         let runs = self.pid_of(self.sched.curr(record.cpu));
         self.cpus[record.cpu.index()].dequeuing = probe.task().filter(|&pid| pid == runs);
-        let is_moved = probe.get(Key::Flags).is_some_and(|flags| flags & SLEEP == 0);
+        let is_moved = probe.get(Key::Flags).is_some_and(|flags| flags & DEQUEUE_SLEEP == 0);
         if probe.get(Key::Delayed) != Some(1) || is_moved {
             return;
         }
@@ -376,9 +443,7 @@ impl Walker {
 
     /// Whether a task that slept on its queue leaves it, in a kernel that shows this here first.
     fn leaves_late_here(&self, probe: &ProbeHit) -> bool {
-        /// `DEQUEUE_SLEEP`: without it a sleeper is moved to another CPU as it is.
-        const SLEEP: i64 = 1;
-        let sleeps = probe.get(Key::Flags).is_some_and(|flags| flags & SLEEP != 0);
+        let sleeps = probe.get(Key::Flags).is_some_and(|flags| flags & DEQUEUE_SLEEP != 0);
         sleeps && probe.get(Key::Delayed) == Some(1) && !self.seen.dequeue_probe
     }
 
@@ -386,8 +451,8 @@ impl Walker {
     pub(super) fn leave_late(&mut self, cpu: Cpu) {
         let Some(entity) = self.cpus[cpu.index()].leaves_late.take() else { return };
         let view = self.sched.entity_view(entity);
+        self.doubt_running_groups(self.sched.cpu_of(self.sched.queue_of(entity)));
         let known = self.average_known(self.sched.queue_of(entity));
-        self.note_unprinted_charge(self.sched.cpu_of(self.sched.queue_of(entity)));
         match view.task {
             Some(task) if self.sched.is_delayed(task) => self.sched.force_delayed_out(task),
             None if view.delayed => self.sched.force_delayed_group_out(entity),
@@ -421,7 +486,13 @@ impl Walker {
         let model = self.sched.is_delayed(task);
         // One that stays has no lag yet: what the decision rested on counts.
         let known = self.lag_known(task) || (model && self.info(task).is_some_and(|info| info.stay_known));
-        self.judge_stay(record, task, kernel, known);
+        let outcome = DecisionOutcome::of(model, kernel, "eligibility")
+            .unless((!known).then_some("state before not known"));
+        let (case, queue) = (yes_no(kernel), self.queue_of(task));
+        let judged = DecisionPlace { record, kind: DecisionKind::DelayedDequeue, case, queue };
+        self.judge(judged, outcome, |walker| {
+            [format!("{} for {}", yes_no(model), walker.name_of(task)), case.to_string()]
+        });
         match (model, kernel) {
             (true, false) => self.sched.force_delayed_out(task),
             (false, true) => self.sched.lay_delayed(task, cpu),
@@ -443,16 +514,12 @@ impl Walker {
             true => self.sched.queue_minimum_at(queue, clock),
             false => self.sched.queue_view(queue).min_vruntime,
         };
-        if !self.learn_clock_from_minimum(record, probe, queue, kernel) {
-            let judged = DecisionPlace { record, kind: DecisionKind::QueueTime, case: "min_vruntime", queue };
-            let tolerance = self.queue_tolerance(queue);
-            // Whatever is on the queue may have moved it.
-            let known = self.min_known(queue) && self.all_known(queue);
-            self.compare(judged, known, [model, kernel], tolerance, "min_vruntime");
-        }
+        let judged = DecisionPlace { record, kind: DecisionKind::QueueTime, case: "min_vruntime", queue };
+        // Whatever is on the queue may have moved it.
+        let known = self.min_known(queue) && self.all_known(queue);
+        self.compare(judged, known, [model, kernel], "min_vruntime");
         self.sched.force_min_vruntime(queue, kernel);
-        self.knowledge.queue_mut(queue).min_known = true;
-        self.note_minimum(queue);
+        self.knowledge.set_minimum_known(queue, true);
     }
 }
 

@@ -2,13 +2,15 @@
 //!
 //! A snapshot is read while the kernel runs. If the trace has marks around the reading, the walk begins before them. State
 //! that did not change between the beginning and the reading is then known from the first event on. If the snapshot is older
-//! than the trace, its values are a guess until the trace shows them.
+//! than the trace, nothing is known by it but groups, masks and policies.
+
+use std::collections::BTreeSet;
 
 use fairlab_event::{Comm, Cpu, Pid, Prio};
 use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{Policy, TaskId, Vruntime};
 
-use super::super::record::{EventRecord, Marker, RecordKind};
+use super::super::record::{Marker, RecordKind};
 use super::Walker;
 use super::state::EntityInfo;
 use fairlab_recording::{CpuDump, QueueDump, TaskDump};
@@ -32,7 +34,7 @@ impl Walker {
     }
 
     /// The queue that a dump's line is about.
-    pub(super) fn dumped_queue(&self, cpu: Cpu, path: &str) -> Option<QueueId> {
+    fn dumped_queue(&self, cpu: Cpu, path: &str) -> Option<QueueId> {
         self.groups.named(path).and_then(|group| self.sched.group_queue(group, cpu))
     }
 
@@ -46,7 +48,8 @@ impl Walker {
         if let Some(vruntime) = dump.nanoseconds("se->vruntime") {
             self.sched.force_vruntime(entity, Vruntime(vruntime));
             // A lag is printed of no entity.
-            *self.knowledge.entity_mut(entity) = EntityInfo { known: true, ..EntityInfo::default() };
+            let known = self.probed;
+            *self.knowledge.entity_mut(entity) = EntityInfo { known, ..EntityInfo::default() };
         }
         if let Some(weight) = dump.number("se->load.weight").and_then(|weight| u64::try_from(weight).ok()) {
             self.sched.force_weight(entity, weight);
@@ -60,7 +63,6 @@ impl Walker {
         if let Some(group) = self.groups.named(&line.group) {
             self.sched.set_task_group(id, group);
         }
-        self.take_session(id, line.pid, Some(&line.group));
         self.take_listed(id, line.pid, prio);
         self.sched.lay_asleep(id, dump.cpu);
         let entity = self.sched.task_entity(id);
@@ -73,7 +75,6 @@ impl Walker {
         }
         if let Some(slice) = line.slice.filter(|_| line.own_slice) {
             self.sched.force_slice(id, slice);
-            self.knowledge.entity_mut(entity).request_shown = true;
         }
         // What runs while the snapshot is read moves; the others stand still until the trace shows them.
         self.set_known(id, dump.curr != Some(line.pid) && !line.runnable);
@@ -87,12 +88,10 @@ impl Walker {
         let (allowed, bound) = (listed.allowed, listed.kthread && listed.allowed.weight() == 1);
         let policy = listed.policy;
         if let Some(group) = self.groups.named(&listed.cgroup) {
-            self.sched.set_task_group(id, self.autogroup_of(pid, group));
+            self.sched.set_task_group(id, group);
         }
         self.sched.force_allowed(id, allowed);
         self.sched.force_per_cpu_kthread(id, bound);
-        let averages = self.recording.averages.iter().find(|line| line.tid == pid);
-        self.sched.force_preferred_node(id, averages.and_then(|line| line.preferred_node));
         match policy {
             SCHED_BATCH => self.sched.force_nice(id, prio.nice().unwrap_or(0), Policy::Batch),
             SCHED_IDLE => self.sched.force_nice(id, prio.nice().unwrap_or(0), Policy::Idle),
@@ -104,70 +103,29 @@ impl Walker {
     pub(super) fn look_for_markers(&mut self) {
         let read =
             self.window.all().position(|record| matches!(record.what, RecordKind::Marker(Marker::DebugRead)));
-        let Some(read) = read else { return self.lay_waiting() };
-        self.has_markers = true;
-        let mut moving = Vec::new();
-        for record in self.window.all().take(read) {
+        self.has_markers = read.is_some();
+        let mut moving = BTreeSet::new();
+        for record in self.window.all().take(read.unwrap_or(0)) {
             match &record.what {
                 RecordKind::Switch(switch) => moving.extend([switch.prev_pid, switch.next_pid]),
                 what => moving.extend(what.task()),
             }
         }
-        for pid in moving {
-            if let Some(task) = self.tasks.get(&pid).map(|info| info.id) {
-                for entity in self.sched.levels(task) {
-                    self.knowledge.entity_mut(entity).known = false;
-                }
+        let moves = |pid: &Pid| read.is_none() || moving.contains(pid);
+        let moving = self.tasks.iter().filter(|(pid, _)| moves(pid)).map(|(_, info)| info.id);
+        for task in moving.collect::<Vec<_>>() {
+            for entity in self.sched.levels(task) {
+                self.knowledge.entity_mut(entity).known = false;
             }
         }
     }
 
-    pub(super) fn on_marker(&mut self, record: &EventRecord, marker: Marker) {
-        match marker {
-            Marker::SnapshotBegins => self.note_minima_at_snapshot(),
-            Marker::DebugRead => {
-                self.compare_with_snapshot();
-                self.lay_task_averages(record.time, record.context);
-                self.lay_queue_averages();
-            }
-            Marker::SnapshotEnds => {
-                self.lay_task_averages(record.time, record.context);
-                self.averages_laid = !self.recording.averages.is_empty();
-            }
-            Marker::Other => {}
-        }
-    }
-
-    /// The reading of the snapshot begins: a queue whose minimum it has and that does not move meanwhile is known.
-    fn note_minima_at_snapshot(&mut self) {
-        for queue in self.all_queues() {
-            self.note_minimum(queue);
-            let info = self.knowledge.queue_mut(queue);
-            info.minima_at_snapshot = info.minima_seen;
-        }
-    }
-
-    pub(super) fn all_queues(&self) -> Vec<QueueId> {
-        let cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32));
-        let groups = self.groups.all();
-        cpus.flat_map(|cpu| groups.iter().filter_map(move |&group| self.sched.group_queue(group, cpu)))
-            .collect()
-    }
-
-    /// The snapshot has been read: queues whose minimum agrees with it are known, and what it has queued is queued.
-    fn compare_with_snapshot(&mut self) {
+    /// The snapshot has been read: what it has queued is queued.
+    pub(super) fn on_debug_read(&mut self) {
         self.warm = true;
         let Some(debug) = self.recording.debug.take() else { return };
         let nr_cpus = self.cpus.len();
         for dump in debug.cpus.iter().filter(|dump| dump.cpu.index() < nr_cpus) {
-            for queue in &dump.queues {
-                let Some(id) = self.dumped_queue(dump.cpu, &queue.path) else { continue };
-                self.note_minimum(id);
-                let zero = queue.zero().map(Vruntime);
-                let info = self.knowledge.queue_mut(id);
-                let stood_still = info.minima_seen == info.minima_at_snapshot;
-                info.min_known |= stood_still && info.minima.last().map(|(last, _)| *last) == zero;
-            }
             self.lay_queued(dump);
         }
         self.recording.debug = Some(debug);

@@ -1,9 +1,9 @@
 //! What the kernel did, as far as the events to come show it.
 
-use fairlab_event::{Cpu, Ns, Pid, Prio, Switch, TaskState};
+use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, Switch, TaskState};
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::{At, Key, ProbeHit, ReschedCaller};
+use super::super::probe::{At, Key, ReschedCaller};
 use super::super::record::{EventRecord, RecordKind};
 use super::Walker;
 
@@ -17,10 +17,7 @@ impl Walker {
         for record in self.window.of_task(pid) {
             match &record.what {
                 RecordKind::Switch(switch) if switch.next_pid == pid => {
-                    match self.own_nice(task, switch.next_prio) {
-                        Some(shown) => (nice, runs) = (shown, true),
-                        None => return None,
-                    }
+                    (nice, runs) = (self.own_nice(task, switch.next_prio)?, true);
                 }
                 RecordKind::Switch(_) => runs = false,
                 RecordKind::Runtime { runtime, vruntime: Some(vruntime), .. } => {
@@ -63,19 +60,9 @@ impl Walker {
         Some(if lent.is_some_and(|lent| lent.prio == shown) { self.sched.task(task).nice() } else { nice })
     }
 
-    /// The clock of a CPU's runqueue at the next accounting of its running task.
-    pub(super) fn clock_of_next_charge(&self, cpu: Cpu) -> Option<Ns> {
-        let pid = self.pid_of(self.sched.curr(cpu));
-        let runtime = self.window.of_task(pid).find_map(|record| match &record.what {
-            RecordKind::Runtime { runtime, .. } => Some(*runtime),
-            _ => None,
-        })?;
-        Some(Ns(self.sched.charged_until(cpu)?.0 + runtime.0))
-    }
-
-    /// The clock of that accounting where it is part of the pick that `cpu` has begun.
+    /// The clock of a CPU's runqueue at its running task's next accounting, where that is part of the pick that `cpu` has begun.
     pub(super) fn clock_of_charge_at_pick(&self, cpu: Cpu) -> Option<Ns> {
-        let pid = self.pid_of(self.sched.curr(cpu));
+        let running = self.pid_of(self.sched.curr(cpu));
         let is_part = |record: &&EventRecord| match &record.what {
             RecordKind::OtherProbe => true,
             RecordKind::Probe(probe) => {
@@ -84,106 +71,18 @@ impl Walker {
             _ => false,
         };
         let next = self.window.on_cpu(cpu).find(|record| !is_part(record))?;
-        let charges = matches!(next.what, RecordKind::Runtime { pid: charged, .. } if charged == pid);
-        (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
-    }
-
-    /// The clock of that accounting where something is throttled first: beside probes, the trace tells that charge next.
-    pub(super) fn clock_of_charge_at_throttle(&self, record: &EventRecord, cpu: Cpu) -> Option<Ns> {
-        let pid = self.pid_of(self.sched.curr(cpu));
-        let own = record.cpu == cpu && !in_interrupt(record) && !self.cpus[cpu.index()].blocked;
-        // A CPU that finds nothing looks elsewhere first, and time goes on.
-        let is_part = |record: &&EventRecord| match &record.what {
-            RecordKind::OtherProbe => true,
-            RecordKind::Probe(probe) => !matches!(probe.at, At::NewidleBalance | At::LoadBalance),
-            _ => false,
-        };
-        let next = self.window.on_cpu(cpu).find(|record| !is_part(record)).filter(|_| own)?;
-        let charges = matches!(next.what, RecordKind::Runtime { pid: charged, .. } if charged == pid);
-        (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
-    }
-
-    /// The clock of a CPU's runqueue when `pid` was queued there, and began to wait. When it gets the CPU, and how long it has
-    /// waited by then, tell it to the ns, if all charges until then are printed.
-    pub(super) fn clock_of_enqueue(&self, pid: Pid, cpu: Cpu) -> Option<Ns> {
-        let of_task = self.window.of_task(pid).find(|record| {
-            matches!(
-                record.what,
-                RecordKind::WaitEnds(..) | RecordKind::Migrate { .. } | RecordKind::Switch(_)
-            )
-        })?;
-        let RecordKind::WaitEnds(_, waited) = &of_task.what else { return None };
-        let mut running = self.pid_of(self.sched.curr(cpu));
-        let mut clock = self.sched.charged_until(cpu)?.0;
-        let mut charged_last = false;
-        for record in self.window.all().take_while(|record| record.number < of_task.number) {
-            match &record.what {
-                RecordKind::Runtime { pid, runtime, .. } if *pid == running => {
-                    clock += runtime.0;
-                    charged_last = record.cpu == cpu && !in_interrupt(record);
-                }
-                RecordKind::Switch(switch) if record.cpu == cpu => {
-                    let next = self.tasks.get(&switch.next_pid).filter(|next| self.is_fair(next.id))?;
-                    running = self.pid_of(next.id);
-                    charged_last = false;
-                }
-                _ => {}
+        match next.what {
+            RecordKind::Runtime { pid, runtime, .. } if pid == running && !in_interrupt(next) => {
+                Some(Ns(self.sched.charged_until(cpu)?.0 + runtime.0))
             }
+            _ => None,
         }
-        let gets_it =
-            self.window.on_cpu(cpu).find(|record| record.number > of_task.number && !is_probe(record));
-        let gets_it = gets_it.is_some_and(
-            |record| matches!(record.what, RecordKind::Switch(switch) if switch.next_pid == pid),
-        );
-        (charged_last && gets_it && of_task.cpu == cpu).then(|| clock.checked_sub(waited.0).map(Ns))?
-    }
-
-    /// When a task that gets the CPU begins to run: so much before its first accounting as that charges.
-    pub(super) fn time_of_start(&self, task: TaskId) -> Option<Ns> {
-        let pid = self.pid_of(task);
-        for record in self.window.of_task(pid) {
-            match &record.what {
-                RecordKind::Runtime { runtime, .. } => return record.time.0.checked_sub(runtime.0).map(Ns),
-                RecordKind::Switch(_) => return None,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// When a task begins to run on a CPU that has run none. A charge is reported a little after the clock was read. So each
-    /// charge up to the CPU's next rest leads back to a start, and the earliest is the nearest.
-    pub(super) fn start_by_charges(&self, task: Pid) -> Option<Ns> {
-        let (mut pid, mut switched, mut charged) = (task, 0, 0);
-        let mut earliest = None::<u64>;
-        for _ in 0..RUNS_AFTER_START {
-            let mut next = None;
-            for record in self.window.of_task(pid).filter(|record| record.number > switched) {
-                match &record.what {
-                    RecordKind::Runtime { pid: of, runtime, .. } if *of == pid => {
-                        charged += runtime.0;
-                        let start = record.time.0.saturating_sub(charged);
-                        earliest = Some(earliest.map_or(start, |earliest| earliest.min(start)));
-                    }
-                    RecordKind::Switch(switch) if switch.prev_pid == pid => {
-                        let fair = switch.next_prio.nice().is_some() && !switch.next_pid.is_idle();
-                        next = fair.then_some((switch.next_pid, record.number));
-                        break;
-                    }
-                    _ => {}
-                }
-            }
-            let Some((follower, number)) = next else { break };
-            (pid, switched) = (follower, number);
-        }
-        earliest.map(Ns)
     }
 
     /// Whether the next charge of a running task is one of the weight that it has now.
     pub(super) fn next_charge_fits(&self, task: TaskId) -> bool {
         let before = self.sched.entity_view(self.sched.task_entity(task)).vruntime;
-        let pid = self.pid_of(task);
-        let charge = self.window.of_task(pid).find_map(|record| match &record.what {
+        let charge = self.window.of_task(self.pid_of(task)).find_map(|record| match &record.what {
             RecordKind::Runtime { runtime, vruntime, .. } => Some((*runtime, *vruntime)),
             _ => None,
         });
@@ -216,167 +115,9 @@ impl Walker {
     /// Whether code of `cpu` sets the flag in its current work, as its next event shows it.
     pub(super) fn flag_set_next(&self, cpu: Cpu) -> Option<bool> {
         let next = self.window.on_cpu(cpu).next()?;
-        match &next.what {
-            RecordKind::Switch(switch) => self.asked_before(switch),
-            _ => self.flag_set_here(next),
-        }
-    }
-
-    /// Whether code of `cpu` has just set the flag, as its next event shows it; `None` where something else may have.
-    pub(super) fn flag_shown_next(&self, cpu: Cpu) -> Option<bool> {
-        let next = self.window.on_cpu(cpu).next()?;
-        if matches!(next.what, RecordKind::Wakeup(_)) {
-            return None;
-        }
-        let shown = self.flag_set_next(cpu);
-        shown.filter(|&set| !set || !self.queues_another_on(cpu, next.number))
-    }
-
-    /// Whether a reschedule that another CPU has just asked for is pending on `cpu`: its next event's flag.
-    ///
-    /// An event may have taken its flags before, so the one after it counts as well. Once the tick has come, or the CPU has
-    /// switched, nothing can be told. A concluded wakeup stands early, so a flag that the third event shows may be its own or
-    /// not.
-    pub(super) fn resched_shown_by(&self, cpu: Cpu) -> Option<bool> {
-        let mut shown = None;
-        let mut slice_ended = false;
-        let asked_by_other = self.deadline_passes_on(cpu);
-        let mut coming = self.window.on_cpu(cpu);
-        while let Some(record) = coming.next() {
-            if asked_by_other.is_some_and(|event| event < record.number) {
-                return Some(false);
-            }
-            if record.flags.as_bytes().is_empty() || self.is_charged_from_elsewhere(cpu, record.number) {
-                return None;
-            }
-            if record.flags.need_resched() {
-                // Another task that is queued there before that may have asked for it, or the end of the slice.
-                let another = wakes_here(record) || self.queues_another_on(cpu, record.number);
-                return (!another && !slice_ended).then_some(true);
-            }
-            let accounts = match &record.what {
-                RecordKind::Runtime { .. } => true,
-                RecordKind::Probe(probe) => probe.at == At::DeadlineTracepoint,
-                _ => false,
-            };
-            let is_tick = accounts && record.flags.in_hardirq();
-            if let RecordKind::Switch(switch) = &record.what {
-                let asked = self.asked_before(switch)?;
-                let by_another = asked && self.queues_another_on(cpu, record.number);
-                return (!by_another).then_some(asked);
-            }
-            if is_tick {
-                return Some(false);
-            }
-            if shown.is_some() {
-                let third = coming.next().filter(|_| self.seen.concluded_wakeups);
-                return (!third.is_some_and(|third| third.flags.need_resched())).then_some(false);
-            }
-            shown = Some(false);
-            slice_ended = self.charge_ends_slice(cpu, record);
-        }
-        shown
-    }
-
-    /// Whether `record` is a charge that ends the request or the protection of `cpu`'s running task: such a one asks for a
-    /// reschedule, and is reported before it does (`update_curr()`).
-    fn charge_ends_slice(&self, cpu: Cpu, record: &EventRecord) -> bool {
-        let running = self.sched.curr(cpu);
-        match record.what {
-            RecordKind::Runtime { pid, runtime, .. } if self.by_lag && pid == self.pid_of(running) => {
-                self.sched.makes_way_after(running, runtime)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether a reschedule was asked for before a switch that is the next that its CPU reports; `None` if nothing tells.
-    ///
-    /// The flag is taken back before a switch is reported. The wait that ends is reported while it is set, but only where
-    /// `kernel.sched_schedstats` is on. Elsewhere a task that is switched out while it could run on has been asked to leave.
-    fn asked_before(&self, switch: &Switch) -> Option<bool> {
-        match (self.seen.waits_end, self.blocks(switch)) {
-            (true, _) => Some(false),
-            (false, true) => None,
-            (false, false) => Some(true),
-        }
-    }
-
-    /// Whether another CPU takes a waiting task off `cpu` before the next event there. If a reschedule was pending for it, the
-    /// pick went without it and kept the task that runs. A pick after a wakeup goes by the wakeup's clock
-    /// (`rq_clock_skip_update()`). So it charges nothing, and nothing shows.
-    pub(super) fn is_taken_unseen(&self, pid: Pid, cpu: Cpu) -> bool {
-        let next = self.window.on_cpu(cpu).next().map_or(u64::MAX, |record| record.number);
-        let before = self.window.of_task(pid).take_while(|record| record.number < next);
-        before
-            .filter(|record| record.cpu != cpu)
-            .any(|record| matches!(record.what, RecordKind::Migrate { pid: moved, .. } if moved == pid))
-    }
-
-    /// Whether each test for preemption that asks another CPU for a reschedule shows: it sends an interrupt, unless it asks
-    /// lazily. A wakeup that is only concluded stands before it.
-    pub(super) fn interrupts_tell(&self) -> bool {
-        let shown = self.seen.preempting_interrupts && !self.seen.concluded_wakeups;
-        shown && !self.sched.reschedules_lazily()
-    }
-
-    /// Whether the next that code on `cpu` does is to interrupt `target`, in a test for preemption.
-    pub(super) fn interrupts_next(&self, cpu: Cpu, target: Cpu) -> bool {
-        let next = self
-            .window
-            .on_cpu(cpu)
-            .find(|record| !matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe));
-        next.is_some_and(
-            |record| matches!(record.what, RecordKind::Interrupts { cpu, preempts: true } if cpu == target),
-        )
-    }
-
-    /// Whether code on another CPU reports before event `until` that it queues a task on `cpu`. It may also be about to: the
-    /// running task is charged for it, and the wakeup is reported later.
-    fn queues_another_on(&self, cpu: Cpu, until: u64) -> bool {
-        let running = self.pid_of(self.sched.curr(cpu));
-        let before = self.window.all().take_while(|record| record.number < until);
-        before.filter(|record| record.cpu != cpu).any(|record| match &record.what {
-            RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
-            RecordKind::Runtime { pid, .. } if *pid == running => self.wakes_next_on(record, cpu),
-            _ => false,
-        })
-    }
-
-    /// Whether the wakeup that `charge` is part of, if any, queues a task on `cpu`.
-    fn wakes_next_on(&self, charge: &EventRecord, cpu: Cpu) -> bool {
-        let mut coming = self.window.on_cpu(charge.cpu).filter(|record| record.number > charge.number);
-        coming.find_map(|record| match &record.what {
-            RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => Some(wakeup.target_cpu == cpu),
-            RecordKind::Waking(_) | RecordKind::Switch(_) => Some(false),
-            _ => None,
-        }) == Some(true)
-    }
-
-    /// Whether another CPU is reported to charge `cpu`'s running task before event `until`, say to take something off its
-    /// queue: from EEVDF on such a charge may ask for a reschedule as well.
-    fn is_charged_from_elsewhere(&self, cpu: Cpu, until: u64) -> bool {
-        let running = self.pid_of(self.sched.curr(cpu));
-        let mut before = self.window.of_task(running).take_while(|record| record.number < until);
-        self.by_lag
-            && before.any(|record| {
-                record.cpu != cpu
-                    && matches!(&record.what, RecordKind::Runtime { pid, .. } if *pid == running)
-            })
-    }
-
-    /// The next event with which another CPU accounts `cpu`'s running task and asks for a reschedule, as far as traced.
-    fn deadline_passes_on(&self, cpu: Cpu) -> Option<u64> {
-        if !self.recording.traces_places {
-            return None;
-        }
-        let asks = |probe: &ProbeHit| {
-            probe.at == At::DeadlineTracepoint && probe.cpu() == Some(cpu) && probe.get(Key::Asks) == Some(1)
-        };
-        self.window.all().take(DEADLINE_WITHIN).find_map(|record| match &record.what {
-            RecordKind::Probe(probe) if asks(probe) => Some(record.number),
-            _ => None,
-        })
+        // The flag is taken back before a switch is reported.
+        let shown = !matches!(next.what, RecordKind::Switch(_));
+        shown.then(|| self.flag_set_here(next)).flatten()
     }
 
     /// Whether the tick that has just been accounted takes the CPU: a probe, or the flag of the CPU's next event if no
@@ -395,21 +136,13 @@ impl Walker {
                     && probe.cpu() == Some(cpu)
             }));
         }
-        // What the tick itself traces may come before it asks.
-        let in_tick = |record: &&EventRecord| {
-            record.flags.in_hardirq() && matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe)
+        let next = self.window.on_cpu(cpu).next()?;
+        let asks = match next.what {
+            // The flag was taken back before: a task that could run on was asked to leave.
+            RecordKind::Switch(switch) => (!self.blocks(&switch)).then_some(true),
+            _ => self.flag_set_here(next),
         };
-        let next = self.window.on_cpu(cpu).find(|record| !in_tick(record))?;
-        let pending = match &next.what {
-            RecordKind::Switch(switch) => self.asked_before(switch)?,
-            _ => next.flags.need_resched(),
-        };
-        match next.flags.as_bytes().get(1)? {
-            b'n' if !self.rules.lazy_flag => Some(false),
-            _ if pending && self.is_queued_on_from_elsewhere(cpu, next.number) => None,
-            _ if pending && self.is_charged_from_elsewhere(cpu, next.number) => None,
-            _ => Some(pending),
-        }
+        asks.filter(|asks| !asks || !self.is_queued_on_from_elsewhere(cpu, next.number))
     }
 
     /// Whether another CPU reports, before or shortly after event `until`, that it has queued a task on `cpu`, or moved the
@@ -440,11 +173,7 @@ impl Walker {
                         return Some(true);
                     }
                 }
-                RecordKind::Probe(_)
-                | RecordKind::OtherProbe
-                | RecordKind::TimerInterrupt
-                | RecordKind::CallInterrupt
-                | RecordKind::Other => {}
+                RecordKind::Probe(_) | RecordKind::OtherProbe | RecordKind::Other => {}
                 RecordKind::Runtime { .. } if tested => {}
                 _ => break,
             }
@@ -480,10 +209,7 @@ impl Walker {
         if self.rules.idle_may_be_preempted && switch.prev_state.contains(TaskState::IDLE) {
             return !self.runs_before_woken(pid);
         }
-        if !switch.prev_state.is_runnable() {
-            return true;
-        }
-        if self.uses_up_runtime(switch) {
+        if !switch.prev_state.is_runnable() || uses_up_runtime(switch) {
             return true;
         }
         if switch.prev_state.is_preempted() || !self.rules.prev_state_may_lie {
@@ -492,12 +218,6 @@ impl Walker {
         // A waker has already begun to wake it, or does so next: it had blocked.
         let waking = self.tasks.get(&pid).is_some_and(|info| info.waking);
         waking || self.wakes_before_running(pid)
-    }
-
-    /// Whether a deadline task makes way for one of a lower class: it has used its runtime up, and is off its queue until a timer
-    /// puts it back, without a wakeup.
-    fn uses_up_runtime(&self, switch: &Switch) -> bool {
-        switch.prev_prio == Prio::DEADLINE && (switch.next_pid.is_idle() || switch.next_prio.0 >= 0)
     }
 
     /// Whether the next thing that happens to a task after it has left its CPU is a wakeup.
@@ -533,25 +253,15 @@ impl Walker {
         if record.cpu != cpu || info.blocked || self.queues_woken_next(cpu) {
             return false;
         }
-        let Some(switch) = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid) else {
-            return false;
-        };
-        if !self.blocks(&switch) {
-            return false;
-        }
-        if info.dequeuing == Some(pid) || info.falling_asleep == Some(pid) {
-            return true;
-        }
-        !self.is_charged_again(cpu, &switch, None)
+        let switch = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid);
+        let Some(switch) = switch.filter(|switch| self.blocks(switch)) else { return false };
+        info.dequeuing == Some(pid) || info.falling_asleep == Some(pid) || !self.is_charged_again(cpu, &switch)
     }
 
-    /// Whether the task that leaves `cpu` with this switch is charged before it, for another reason than tasks that are pulled there:
-    /// queueing what a pass takes charges it once, and so does each of them that sleeps and leaves when it would be picked. `pulled` is on
-    /// its way now.
-    pub(super) fn is_charged_again(&self, cpu: Cpu, switch: &Switch, pulled: Option<Pid>) -> bool {
-        let mut arriving = pulled.is_some();
-        let mut pulled = Vec::from_iter(pulled);
-        let mut charges = 0;
+    /// Whether the task that leaves `cpu` with this switch is charged before it, for another reason than tasks that are pulled
+    /// there: queueing what a pass takes charges it once, and so does each of them that sleeps and leaves when it would be picked.
+    fn is_charged_again(&self, cpu: Cpu, switch: &Switch) -> bool {
+        let (mut arriving, mut pulled, mut charges) = (false, Vec::new(), 0_usize);
         for later in self.window.on_cpu(cpu) {
             match later.what {
                 RecordKind::Switch(_) => break,
@@ -562,7 +272,7 @@ impl Walker {
                 RecordKind::Runtime { pid, .. } if pid == switch.prev_pid => {
                     charges += usize::from(!std::mem::take(&mut arriving));
                 }
-                RecordKind::WaitEnds(pid, _) if pulled.contains(&pid) && pid != switch.next_pid => {
+                RecordKind::WaitEnds(pid) if pulled.contains(&pid) && pid != switch.next_pid => {
                     charges = charges.saturating_sub(1);
                 }
                 _ => {}
@@ -580,16 +290,11 @@ impl Walker {
             .window
             .on_cpu(cpu)
             .find(|record| !matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe));
-        next.is_some_and(|record| {
-            matches!(
-                record.what,
-                RecordKind::SleepEnds(_) | RecordKind::IoWaitEnds(_) | RecordKind::Wakeup(_)
-            )
-        })
+        next.is_some_and(|record| matches!(record.what, RecordKind::SleepEnds(_) | RecordKind::Wakeup(_)))
     }
 
     /// The child that the running task is about to create, if the accounting just reported is the fork's.
-    pub(super) fn forks_next(&self, pid: Pid, cpu: Cpu) -> Option<(Pid, fairlab_event::Comm)> {
+    pub(super) fn forks_next(&self, pid: Pid, cpu: Cpu) -> Option<(Pid, Comm)> {
         for record in self.window.of_task(pid) {
             match &record.what {
                 RecordKind::Fork { parent, child, comm } if *parent == pid => return Some((*child, *comm)),
@@ -623,50 +328,18 @@ impl Walker {
         }
         false
     }
-
-    /// Whether an ending task is taken off its queue and put back (`sched_autogroup_exit_task()`), where no end of a wait shows
-    /// it, since `kernel.sched_schedstats` is off. That is the first accounting by its own code, without those for tasks that it
-    /// wakes. Kernels that place by lag put it back where it was.
-    pub(super) fn is_requeued_to_end(&self, record: &EventRecord, pid: Pid, cpu: Cpu) -> bool {
-        let Some(info) = self.tasks.get(&pid).filter(|info| info.exiting && !info.requeued_to_end) else {
-            return false;
-        };
-        let leaves_session = info.session.is_some() && self.recording.autogroups_enabled;
-        let dies =
-            |state: TaskState| [TaskState::ZOMBIE, TaskState::DEAD].iter().any(|&end| state.contains(end));
-        let next = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid);
-        !self.by_lag
-            && !self.seen.waits_end
-            && (self.sched.exits_move() || leaves_session)
-            && next.is_some_and(|switch| dies(switch.prev_state))
-            && record.cpu == cpu
-            && !in_interrupt(record)
-            && !self.queues_woken_next(cpu)
-    }
 }
-
-/// How far ahead another CPU's accounting is looked for, events.
-const DEADLINE_WITHIN: usize = 256;
-
-/// How many tasks in turn are looked at to find when the first of them began.
-const RUNS_AFTER_START: usize = 16;
 
 /// Probes of one function that may stand between a decision and the event that shows it.
 const PROBES_BETWEEN: usize = 12;
 
-/// Whether code on a CPU wakes a task there: its own test may have set the flag that it reports with.
-fn wakes_here(record: &EventRecord) -> bool {
-    match &record.what {
-        RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => wakeup.target_cpu == record.cpu,
-        _ => false,
-    }
+/// Whether a deadline task makes way for one of a lower class: it has used its runtime up, and is off its queue until a timer
+/// puts it back, without a wakeup.
+fn uses_up_runtime(switch: &Switch) -> bool {
+    switch.prev_prio == Prio::DEADLINE && (switch.next_pid.is_idle() || switch.next_prio.0 >= 0)
 }
 
 /// Whether code that an interrupt brought reported an event.
 pub(super) fn in_interrupt(record: &EventRecord) -> bool {
     record.flags.in_hardirq() || record.flags.in_softirq()
-}
-
-fn is_probe(record: &EventRecord) -> bool {
-    matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe)
 }

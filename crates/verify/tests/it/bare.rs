@@ -1,12 +1,10 @@
 //! Traces that stand alone, as `perf record -e 'sched:*'` and `trace-cmd record -e sched` leave them: what is judged agrees,
-//! and what hangs on groups, on masks and on the time before is not.
+//! and what hangs on groups, and on what only probes show, is not.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use fairlab_kernel::topology::SmtNumbering;
-use fairlab_kernel::{Generation, Topology};
+use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 use fairlab_verify::{Agreement, DecisionKind, KindTally, VerifyOptions, verify};
 
@@ -14,9 +12,9 @@ fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
-fn agreement(path: &Path, kernel: &str, machine: Option<Machine>) -> Agreement {
+fn agreement(path: &Path, kernel: &str) -> Agreement {
     let kernel = kernel.parse::<Generation>().expect("a kernel");
-    let options = VerifyOptions { machine, misses: 100, ..VerifyOptions::default() };
+    let options = VerifyOptions { misses: 100, ..VerifyOptions::default() };
     verify(path, &kernel, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -28,7 +26,7 @@ fn stripped(name: &str, files: &[&str]) -> Agreement {
         fs::copy(testdata().join("recordings").join(name).join(file), folder.join(file)).expect(file);
     }
     let kernel = format!("debian-{}", name.split('-').next().expect("a release"));
-    let agreement = agreement(&folder, &kernel, None);
+    let agreement = agreement(&folder, &kernel);
     fs::remove_dir_all(&folder).expect("removed");
     agreement
 }
@@ -51,14 +49,8 @@ fn what_a_bare_trace_cannot_show_is_not_judged_and_the_rest_agrees() {
         assert_eq!(tally.all.judged, 0, "{}", kind.name());
         assert!(tally.not_judged.get(GROUPS).is_some_and(|&count| count > 10), "{}", kind.name());
     }
-    for (kind, least) in
-        [(DecisionKind::Vruntime, 1000), (DecisionKind::WakeupCpu, 300), (DecisionKind::Balance, 80)]
-    {
-        let tally = tally(&agreement, kind);
-        assert!(tally.all.judged >= least, "{}: {} judged", kind.name(), tally.all.judged);
-        assert!(100 * tally.all.missed() <= 3 * tally.all.judged, "{}: {:?}", kind.name(), tally.all);
-        assert!(10 * tally.all.agree >= 9 * tally.all.judged, "{}: {:?}", kind.name(), tally.all);
-    }
+    let charges = tally(&agreement, DecisionKind::Vruntime).all;
+    assert!(charges.judged > 1000 && charges.agree == charges.judged, "{charges:?}");
 }
 
 /// Queues of groups are listed as long as they have load, so that a snapshot without the list of groups may show none.
@@ -81,83 +73,17 @@ fn tasks_that_are_attached_to_groups_that_nothing_lists_are_noticed() {
     }
 }
 
-/// The file keeps the tasks' names as events of time 0: the machine was not started then.
+/// From EEVDF on, no event shows where entities stand: without probes nothing is judged, and every decision is counted.
 #[test]
-fn what_a_file_knows_of_tasks_is_not_the_beginning() {
-    let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
-    let machine = Machine { topology, ..Machine::preset("laptop8").expect("a preset") };
-    let agreement = agreement(&testdata().join("trace-cmd-3.1-hackbench.dat"), "v6.18", Some(machine));
-    let balance = tally(&agreement, DecisionKind::Balance);
-    let reasons = balance.not_judged.keys().copied().collect::<BTreeSet<_>>();
-    assert_eq!((balance.all.judged, reasons), (0, BTreeSet::from(["averages of before the trace"])));
-    let wakeups = tally(&agreement, DecisionKind::WakeupCpu);
-    assert!(
-        wakeups.all.judged > 1000 && 100 * wakeups.all.missed() < 2 * wakeups.all.judged,
-        "{:?}",
-        wakeups.all
-    );
-}
-
-/// Without the calls that change it, the first charge by another weight tells.
-#[test]
-fn a_policy_that_no_priority_shows_is_told_by_what_its_tasks_are_charged() {
-    let from = testdata().join("recordings/5.10-churn-4numa");
-    let packed = fs::read(from.join("trace.txt.zst")).expect("a trace");
-    let text = String::from_utf8(zstd::decode_all(&packed[..]).expect("zstd")).expect("text");
-    let calls = ["sched_setscheduler", "sched_setattr", "labmin_sched"];
-    let kept = text.lines().filter(|line| !calls.iter().any(|call| line.contains(call)));
-    let folder = env::temp_dir().join(format!("fairlab-{}-bare-policy", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::write(folder.join("trace.txt"), kept.collect::<Vec<_>>().join("\n")).expect("written");
-    for file in ["meta.json", "sched_info.txt"] {
-        fs::copy(from.join(file), folder.join(file)).expect(file);
+fn without_probes_little_is_judged_and_every_decision_is_counted() {
+    for (name, judged) in [("6.12-forkstorm-4", false), ("5.10-hackbench-4", true)] {
+        let agreement = stripped(name, &["trace.txt.zst", "meta.json", "sched_info.txt", "cgroups-start.txt", "sched_debug-start.txt"]);
+        assert!(agreement.notes.iter().any(|note| note.contains("no probes show what decisions rest on")));
+        let picks = tally(&agreement, DecisionKind::Pick);
+        assert_eq!(picks.all.judged > 0, judged, "{name}: {picks:?}");
+        assert!(picks.all.judged + picks.not_judged_total() > 100, "{name}: {picks:?}");
+        assert_eq!(tally(&agreement, DecisionKind::WakeupCpu).all.judged, 0, "{name}");
     }
-    let agreement = agreement(&folder, "debian-5.10", None);
-    fs::remove_dir_all(&folder).expect("removed");
-    let charges = tally(&agreement, DecisionKind::Vruntime);
-    let changed = charges.not_judged.get("nice level or policy changed unseen").copied();
-    assert!(changed.is_some_and(|changed| (1..40).contains(&changed)), "{changed:?}");
-    assert!(charges.all.judged > 1000 && charges.all.judged - charges.all.agree <= 2);
-}
-
-/// When a task that waits was queued is told by its wait, what a snapshot's averages had grown by since they were made by the
-/// events before it, and what sleepers leave is aged where a CPU balances: so groups' weights, and with them who runs, are
-/// those that the probes showed.
-#[test]
-fn groups_weigh_what_they_do_where_no_probe_shows_it() {
-    for (name, least) in [("6.12-cgweight-2-probed", 400), ("7.2-nest-3-probed", 300)] {
-        let agreement = without_probes(name);
-        let picks = tally(&agreement, DecisionKind::Pick).all;
-        assert!(picks.judged >= least, "{name}: {} judged", picks.judged);
-        assert!(picks.missed() <= 2, "{name}: {picks:?}");
-        // Two entities that are as far apart as weights are rounded may be picked in either order.
-        assert!(picks.admissible <= 4, "{name}: {picks:?}");
-    }
-}
-
-/// A recording of the test data without what its probes at the scheduler's own functions report.
-fn without_probes(name: &str) -> Agreement {
-    let from = testdata().join("recordings").join(name);
-    let folder = env::temp_dir().join(format!("fairlab-{}-bare-probes-{name}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    for file in fs::read_dir(&from).expect("a recording").map(|file| file.expect("a file").file_name()) {
-        fs::copy(from.join(&file), folder.join(&file)).expect("copied");
-    }
-    let is_own = |line: &&str| line.contains(":lab/");
-    let probes = fs::read_to_string(from.join("probes.txt")).expect("probes");
-    let named = |line: &str| Some(format!(" {}: (", line.split(":lab/").nth(1)?.split(' ').next()?));
-    let names = probes.lines().filter(is_own).filter_map(named).collect::<Vec<_>>();
-    let others = probes.lines().filter(|line| !is_own(line)).collect::<Vec<_>>();
-    fs::write(folder.join("probes.txt"), others.join("\n")).expect("written");
-    let packed = fs::read(from.join("trace.txt.zst")).expect("a trace");
-    let text = String::from_utf8(zstd::decode_all(&packed[..]).expect("zstd")).expect("text");
-    let bare = text.lines().filter(|line| !names.iter().any(|name| line.contains(name.as_str())));
-    let packed = zstd::encode_all(bare.collect::<Vec<_>>().join("\n").as_bytes(), 1).expect("zstd");
-    fs::write(folder.join("trace.txt.zst"), packed).expect("written");
-    let kernel = format!("debian-{}", name.split('-').next().expect("a release"));
-    let agreement = agreement(&folder, &kernel, None);
-    fs::remove_dir_all(&folder).expect("removed");
-    agreement
 }
 
 /// The walk would take the time of all its decisions, and lead to nothing.

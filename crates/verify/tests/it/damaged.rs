@@ -11,8 +11,8 @@ use fairlab_verify::{Agreement, DecisionKind, JudgedShare, VerifyOptions, verify
 const RECORDINGS: [(&str, &str); 4] = [
     ("5.10-quota-2", "debian-5.10"),
     ("6.1-idle-2", "debian-6.1"),
-    ("6.12-nice-2", "debian-6.12"),
-    ("7.2-hackbench-4", "debian-7.2"),
+    ("6.12-hackbench-4-probed", "debian-6.12"),
+    ("7.2-quota-2-probed", "debian-7.2"),
 ];
 
 /// A copy of a recording without its trace, and that trace.
@@ -130,128 +130,64 @@ const DELAYS: [&str; 4] = ["sched_stat_sleep", "sched_stat_blocked", "sched_stat
 
 #[test]
 fn what_is_judged_without_schedstats_is_right() {
-    for (name, kernel, preempts) in [
-        ("5.10-hackbench-4", "debian-5.10", 120),
-        ("6.12-forkstorm-4", "debian-6.12", 100),
-        ("7.2-hackbench-4", "debian-7.2", 60),
+    for (name, kernel, picks) in [
+        ("5.10-hackbench-4", "debian-5.10", 500),
+        ("6.1-forkstorm-4-probed", "debian-6.1", 150),
+        ("6.12-hackbench-4-probed", "debian-6.12", 150),
     ] {
         let agreement = without(&DELAYS, name, kernel);
-        for kind in [DecisionKind::WakeupPreempt, DecisionKind::TickPreempt, DecisionKind::Pick] {
+        for kind in DecisionKind::ALL {
             let share = share(&agreement, kind);
-            assert!(share.agree * 100 >= share.judged * 98, "{name}: {kind:?} {share:?}");
+            assert!(share.missed() * 500 <= share.judged, "{name}: {kind:?} {share:?}");
         }
-        let judged = share(&agreement, DecisionKind::WakeupPreempt).judged;
-        assert!(judged >= preempts, "{name}: {judged} tests for preemption");
-        assert_eq!(share(&agreement, DecisionKind::DelayedDequeue).judged, 0, "{name}");
-        assert!(agreement.notes.iter().any(|note| note.contains("sched_schedstats was off")), "{name}");
+        let judged = share(&agreement, DecisionKind::Pick).judged;
+        assert!(judged >= picks, "{name}: {judged} picks");
     }
 }
 
-/// The wait of no length that shows an ending task put back on its queue is not recorded then either.
+/// Only a probe shows the state that a wakeup's CPU is selected in.
 #[test]
-fn an_exit_is_followed_without_schedstats() {
-    for (name, kernel, kinds) in [
-        ("5.10-hackbench-4", "debian-5.10", [DecisionKind::Vruntime, DecisionKind::Placement]),
-        ("6.1-forkstorm-4-probed", "debian-6.1", [DecisionKind::Vruntime, DecisionKind::QueueTime]),
-    ] {
-        let agreement = without(&DELAYS, name, kernel);
-        for kind in kinds {
-            let share = share(&agreement, kind);
-            assert_eq!(share.missed(), 0, "{name}: {kind:?}");
-            assert!(share.judged >= 500, "{name}: {kind:?} {share:?}");
-        }
-    }
-}
-
-/// Probes show the state that a wakeup's CPU is selected in: then it agrees or is missed, and without them more is left open.
-#[test]
-fn a_state_that_is_shown_leaves_less_open() {
-    for (name, kernel) in
-        [("6.1-forkstorm-4-probed", "debian-6.1"), ("6.12-hackbench-4-probed", "debian-6.12")]
-    {
-        let shown = share(&without(&[], name, kernel), DecisionKind::WakeupCpu);
-        let hidden = share(&without(&["sel:", "sel_r:"], name, kernel), DecisionKind::WakeupCpu);
-        let known = |share: JudgedShare| {
-            (share.agree + share.missed()) * hidden.judged.max(1) * shown.judged.max(1) / share.judged.max(1)
-        };
-        assert!(known(shown) > known(hidden), "{name}: {shown:?} shown, {hidden:?} hidden");
-        assert!(
-            hidden.admissible > 10 && 2 * shown.admissible < hidden.admissible,
-            "{name}: {shown:?}, {hidden:?}"
-        );
-    }
-}
-
-/// As `perf sched record` leaves it out. What is concluded instead is held against the recording that has it.
-#[test]
-fn wakeups_that_are_not_reported_are_concluded() {
-    for (name, kernel) in [
-        ("5.10-hackbench-4", "debian-5.10"),
-        ("6.1-idle-2", "debian-6.1"),
-        ("6.12-forkstorm-4", "debian-6.12"),
-        ("7.2-hackbench-4", "debian-7.2"),
-        ("7.2-sleepers-4smt", "debian-7.2"),
-    ] {
-        let whole = without(&[], name, kernel);
-        let bare = without(&["sched_wakeup:"], name, kernel);
-        for kind in [
-            DecisionKind::Vruntime,
-            DecisionKind::Placement,
-            DecisionKind::Pick,
-            DecisionKind::WakeupPreempt,
-            DecisionKind::WakeupCpu,
-        ] {
-            let [whole, bare] = [&whole, &bare].map(|agreement| share(agreement, kind));
-            let off = JudgedShare::missed;
-            // Which wakeup set a flag is not always told.
-            let least = if kind == DecisionKind::WakeupPreempt { 75 } else { 95 };
-            assert!(bare.judged * 100 >= whole.judged * least, "{name}: {kind:?} {bare:?} of {whole:?}");
-            assert!(off(bare) <= off(whole) + bare.judged / 50, "{name}: {kind:?} {bare:?} of {whole:?}");
-        }
-        assert!(bare.state_set_right <= whole.state_set_right + 3, "{name}: {}", bare.state_set_right);
-        assert!(bare.notes.iter().any(|note| note.contains("the trace has no sched_wakeup")), "{name}");
-    }
+fn a_selection_is_judged_where_a_probe_shows_it() {
+    let (name, kernel) = ("6.12-hackbench-4-probed", "debian-6.12");
+    let [shown, hidden] =
+        [&[][..], &["sel:", "sel_r:"]].map(|left_out| share(&without(left_out, name, kernel), DecisionKind::WakeupCpu));
+    assert!(shown.judged > 50 && hidden.judged == 0, "{shown:?} shown, {hidden:?} hidden");
 }
 
 #[test]
 fn a_trace_that_does_not_tell_where_tasks_are_woken_to_is_refused() {
-    for (left_out, told) in [
-        (&["sched_wakeup:", "sched_waking:"][..], "the trace has no sched_wakeup or sched_waking"),
-        (&["sched_wakeup:", "sched_migrate_task:"][..], "neither sched_wakeup nor sched_migrate_task"),
-    ] {
-        let folder = folder("refused", "7.2-hackbench-4");
-        let lines = copied("7.2-hackbench-4", &folder);
-        let is_kept = |line: &&String| !left_out.iter().any(|event| line.contains(event));
-        let kept = lines.iter().filter(is_kept).cloned().collect::<Vec<_>>();
-        let refusal = verified(&folder, &kept, "debian-7.2").err();
-        assert!(refusal.as_ref().is_some_and(|refusal| refusal.contains(told)), "{refusal:?}");
-        fs::remove_dir_all(folder).expect("removed");
-    }
+    let (name, kernel) = RECORDINGS[1];
+    let folder = folder("refused", name);
+    let lines = copied(name, &folder);
+    let kept = lines.iter().filter(|line| !line.contains("sched_wakeup:")).cloned().collect::<Vec<_>>();
+    let refusal = verified(&folder, &kept, kernel).err();
+    fs::remove_dir_all(folder).expect("removed");
+    let told = "the trace has no sched_wakeup";
+    assert!(refusal.as_ref().is_some_and(|refusal| refusal.contains(told)), "{refusal:?}");
 }
 
 #[test]
 fn events_that_were_not_recorded_are_told() {
-    let whole = without(&[], "6.12-forkstorm-4", "debian-6.12");
+    let whole = without(&[], "6.12-hackbench-4-probed", "debian-6.12");
     assert_eq!(whole.notes.iter().find(|note| note.contains("the trace has no")), None);
     for event in
         ["sched_waking", "sched_migrate_task", "sched_process_fork", "sched_wakeup_new", "sched_process_exit"]
     {
-        let notes = without(&[event], "6.12-forkstorm-4", "debian-6.12").notes;
+        let notes = without(&[event], "6.12-hackbench-4-probed", "debian-6.12").notes;
         let told = format!("the trace has no {event}");
         assert!(notes.iter().any(|note| note.contains(&told)), "{event}: {notes:?}");
     }
 }
 
-/// Of each event in turn: what hangs on it is not judged, or is concluded from the rest.
+/// Of each event in turn: what hangs on it is not judged.
 #[test]
 fn what_is_judged_without_one_of_the_events_is_right() {
     for (name, kernel) in [
-        ("5.10-quota-2", "debian-5.10"),
-        ("5.10-churn-4numa", "debian-5.10"),
-        ("6.1-idle-2", "debian-6.1"),
+        ("5.10-hackbench-4", "debian-5.10"),
+        ("6.1-forkstorm-4-probed", "debian-6.1"),
         ("6.12-nice-2-probed", "debian-6.12"),
-        ("6.12-forkstorm-4", "debian-6.12"),
-        ("7.2-nice-2", "debian-7.2"),
+        ("6.12-hackbench-4-probed", "debian-6.12"),
+        ("7.2-quota-2-probed", "debian-7.2"),
     ] {
         let whole = without(&[], name, kernel);
         for event in [
@@ -285,8 +221,8 @@ fn what_is_judged_without_one_of_the_events_is_right() {
 
 #[test]
 fn a_list_of_events_tells_that_the_trace_was_cut() {
-    let folder = folder("cut", "6.12-features-4");
-    let lines = copied("6.12-features-4", &folder);
+    let folder = folder("cut", "6.12-threads-3-probed");
+    let lines = copied("6.12-threads-3-probed", &folder);
     let kept = lines.iter().filter(|line| !line.contains(": sched_migrate_task:"));
     let cut = verified(&folder, &kept.cloned().collect::<Vec<_>>(), "debian-6.12").expect("walked");
     fs::remove_dir_all(folder).expect("removed");

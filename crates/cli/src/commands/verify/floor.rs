@@ -15,7 +15,7 @@ const CHANCE: f64 = 0.025;
 enum FloorStanding {
     Reached,
     Below,
-    /// The trace leaves open what decides, or too few decisions were judged.
+    /// Too few decisions were judged.
     Undecided,
 }
 
@@ -33,15 +33,12 @@ impl Floor {
         for tally in agreement.kinds.iter().map(|(_, tally)| tally.all) {
             all.judged += tally.judged;
             all.agree += tally.agree;
-            all.admissible += tally.admissible;
         }
         Floor { wanted, all }
     }
 
-    /// The least and the greatest share that can agree: of what is only admissible, none or all.
-    fn bounds(&self) -> Option<(f64, f64)> {
-        let share = |count: u64| count as f64 / self.all.judged as f64;
-        (self.all.judged > 0).then(|| (share(self.all.agree), share(self.all.agree + self.all.admissible)))
+    fn share(&self) -> Option<f64> {
+        (self.all.judged > 0).then(|| self.all.agree as f64 / self.all.judged as f64)
     }
 
     /// The least number of decisions among which one miss does not decide.
@@ -51,17 +48,13 @@ impl Floor {
     }
 
     fn standing(&self) -> FloorStanding {
-        let Some((least, most)) = self.bounds() else { return FloorStanding::Undecided };
+        let Some(share) = self.share() else { return FloorStanding::Undecided };
         let is_enough = self.wanted >= 1.0 || self.all.judged >= self.needed();
         if !is_enough {
             let by_chance = at_least(self.all.missed(), self.all.judged, 1.0 - self.wanted);
             return if by_chance < CHANCE { FloorStanding::Below } else { FloorStanding::Undecided };
         }
-        match (least >= self.wanted, most < self.wanted) {
-            (true, _) => FloorStanding::Reached,
-            (_, true) => FloorStanding::Below,
-            _ => FloorStanding::Undecided,
-        }
+        if share >= self.wanted { FloorStanding::Reached } else { FloorStanding::Below }
     }
 
     fn word(&self) -> &'static str {
@@ -76,31 +69,23 @@ impl Floor {
     pub fn text(&self) -> String {
         let per_cent = |share: f64| format!("{:.2} %", share * 100.0);
         let (wanted, judged, word) = (per_cent(self.wanted), self.all.judged, self.word());
-        let Some((least, most)) = self.bounds() else {
+        let Some(share) = self.share() else {
             return format!("--fail-under {wanted}: undecided, no decision was judged\n");
         };
-        let most = if most > least { format!(" to {}", per_cent(most)) } else { String::new() };
         let few = match self.standing() {
-            FloorStanding::Undecided if judged < self.needed() => {
-                format!("; {} decisions would tell, at least", self.needed())
-            }
-            FloorStanding::Undecided => {
-                "; the trace leaves open what decides, and probes would tell".to_string()
-            }
+            FloorStanding::Undecided => format!("; {} decisions would tell, at least", self.needed()),
             _ => String::new(),
         };
-        format!("--fail-under {wanted}: {word}, {}{most} of {judged} decisions agree{few}\n", per_cent(least))
+        format!("--fail-under {wanted}: {word}, {} of {judged} decisions agree{few}\n", per_cent(share))
     }
 
     /// The floor for programs.
     pub fn json(&self) -> Value {
-        let bounds = self.bounds();
         json!({
             "wanted": self.wanted,
             "outcome": self.word(),
             "judged": self.all.judged,
-            "agree_share": bounds.map(|(least, _)| least),
-            "agree_share_at_most": bounds.map(|(_, most)| most),
+            "agree_share": self.share(),
         })
     }
 
@@ -129,34 +114,32 @@ fn at_least(count: u64, all: u64, each: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn floor(wanted: f64, judged: u64, agree: u64, admissible: u64) -> Floor {
-        Floor { wanted, all: JudgedShare { judged, agree, admissible } }
+    fn floor(wanted: f64, judged: u64, agree: u64) -> Floor {
+        Floor { wanted, all: JudgedShare { judged, agree } }
     }
 
     #[test]
     fn a_floor_is_reached_missed_or_neither() {
-        let of = |wanted, judged, agree, admissible| floor(wanted, judged, agree, admissible).standing();
-        assert_eq!(of(0.99, 1_000, 995, 0), FloorStanding::Reached);
-        assert_eq!(of(0.99, 1_000, 990, 0), FloorStanding::Reached);
-        assert_eq!(of(0.99, 1_000, 989, 0), FloorStanding::Below);
-        assert_eq!(of(0.99, 1_000, 900, 95), FloorStanding::Undecided, "what is admissible may agree or not");
-        assert_eq!(of(0.99, 1_000, 900, 50), FloorStanding::Below);
+        let of = |wanted, judged, agree| floor(wanted, judged, agree).standing();
+        assert_eq!(of(0.99, 1_000, 995), FloorStanding::Reached);
+        assert_eq!(of(0.99, 1_000, 990), FloorStanding::Reached);
+        assert_eq!(of(0.99, 1_000, 989), FloorStanding::Below);
         assert_eq!(
-            (of(0.99, 0, 0, 0), of(0.99, 50, 50, 0), of(0.99, 50, 49, 0)),
+            (of(0.99, 0, 0), of(0.99, 50, 50), of(0.99, 50, 49)),
             (FloorStanding::Undecided, FloorStanding::Undecided, FloorStanding::Undecided)
         );
-        assert_eq!(of(0.99, 50, 30, 0), FloorStanding::Below, "twenty misses of fifty are no chance");
-        assert_eq!((of(1.0, 3, 3, 0), of(1.0, 3, 2, 0)), (FloorStanding::Reached, FloorStanding::Below));
+        assert_eq!(of(0.99, 50, 30), FloorStanding::Below, "twenty misses of fifty are no chance");
+        assert_eq!((of(1.0, 3, 3), of(1.0, 3, 2)), (FloorStanding::Reached, FloorStanding::Below));
     }
 
     #[test]
     fn the_line_says_the_figure() {
         assert_eq!(
-            floor(0.99, 1_000, 989, 0).text(),
+            floor(0.99, 1_000, 989).text(),
             "--fail-under 99.00 %: below, 98.90 % of 1000 decisions agree\n"
         );
         assert_eq!(
-            floor(0.99, 50, 50, 0).text(),
+            floor(0.99, 50, 50).text(),
             "--fail-under 99.00 %: undecided, 100.00 % of 50 decisions agree; 100 decisions would tell, at least\n"
         );
     }
