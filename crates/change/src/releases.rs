@@ -307,12 +307,12 @@ mod tests {
     #[test]
     fn a_release_that_is_not_there_is_refused() {
         let extent = Extent { seeds: 1, cases: 1, duration: NAMED_RUN };
-        let place = CellWorkers::Threads(1);
         for (name, told) in [
             ("plan9", "no release is called 'plan9'"),
             ("src:/no/such/tree", "/no/such/tree: there is no such tree"),
             ("src:/", "/ is no kernel's tree and holds none"),
         ] {
+            let place = CellWorkers::Threads(1);
             let error = survey(&[name.to_string()], extent, None, place, &|_| {}, &AtomicBool::new(false));
             let error = error.expect_err("there is none");
             assert!(error.to_string().contains(told), "{error}");

@@ -77,14 +77,14 @@ impl SourceKernel {
         // From the end: a path may hold any of the letters between.
         while let Some((before, setting)) = last_setting(rest) {
             match setting {
-                SourceSetting::Feature(model, true) if preemption_named(model).is_some() => {
+                SourceSetting::Feature(model, true) if PreemptionModel::named(model).is_some() => {
                     if preemption != PreemptionChoice::Default {
                         return Err(LabError::new(
                             format!("{name} names a preemption model a second time"),
                             "name one",
                         ));
                     }
-                    preemption = preemption_named(model).unwrap_or_default();
+                    preemption = PreemptionModel::named(model).map(Into::into).unwrap_or_default();
                 }
                 SourceSetting::Feature(feature, on) => features.push((feature.to_string(), on)),
                 SourceSetting::Tunable(tunable, value) => tunables.push((tunable.to_string(), value)),
@@ -256,16 +256,6 @@ impl SourceKernel {
 
 fn lacking(name: &str, what: &str, wanted: &str, known: &[String]) -> LabError {
     LabError::new(format!("{name} has no {what} '{wanted}'"), format!("it has {}", known.join(", ")))
-}
-
-/// The preemption model of this name, spelled as for modelled kernels.
-fn preemption_named(name: &str) -> Option<PreemptionChoice> {
-    Some(match PreemptionModel::named(name)? {
-        PreemptionModel::None => PreemptionChoice::None,
-        PreemptionModel::Voluntary => PreemptionChoice::Voluntary,
-        PreemptionModel::Full => PreemptionChoice::Full,
-        PreemptionModel::Lazy => PreemptionChoice::Lazy,
-    })
 }
 
 enum SourceSetting<'n> {

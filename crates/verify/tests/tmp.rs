@@ -9,13 +9,21 @@ fn tmp() {
         let options = VerifyOptions { misses: 40, ..VerifyOptions::default() };
         let kernel = recorded_kernel(&path, &options).unwrap().generation;
         let a = verify(&path, &kernel, &options).unwrap();
-        for (k, t) in &a.kinds { println!("{:?} {:?} {:?} {:?} {:?}", k, t.all, t.misses, t.not_judged, t.cases); }
-        for m in &a.misses { println!("{m:#?}"); }
+        for (k, t) in &a.kinds {
+            println!("{:?} {:?} {:?} {:?} {:?}", k, t.all, t.misses, t.not_judged, t.cases);
+        }
+        for m in &a.misses {
+            println!("{m:#?}");
+        }
         println!("set right {} notes {:?}", a.state_set_right, a.notes);
         return;
     }
     let f = measure(&root, 2).unwrap();
-    for (n, e) in f.unreadable().chain(f.unknown()) { println!("{n}: {e}"); }
-    for (n, e) in f.notes() { println!("{n}: {e}"); }
+    for (n, e) in f.unreadable().chain(f.unknown()) {
+        println!("{n}: {e}");
+    }
+    for (n, e) in f.notes() {
+        println!("{n}: {e}");
+    }
     std::fs::write("/work/h/V-fig.tsv", f.figures().to_text()).unwrap();
 }

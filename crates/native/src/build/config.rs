@@ -3,6 +3,7 @@
 //! Must not know: how kbuild is run.
 
 use fairlab_files::LabError;
+use fairlab_kernel::generation::PreemptionModel;
 
 /// What every build needs, whatever else is chosen.
 const NEEDED: &str = include_str!("../../shim/needed.config");
@@ -29,6 +30,17 @@ pub enum PreemptionChoice {
     /// As in voluntary kernels, but by code that is built to be preempted (`CONFIG_PREEMPT_DYNAMIC`, as long as nobody asks for more): what
     /// hangs on `CONFIG_PREEMPTION` is as in full ones, such as how many tasks an idle CPU takes at once.
     Dynamic,
+}
+
+impl From<PreemptionModel> for PreemptionChoice {
+    fn from(model: PreemptionModel) -> PreemptionChoice {
+        match model {
+            PreemptionModel::None => PreemptionChoice::None,
+            PreemptionModel::Voluntary => PreemptionChoice::Voluntary,
+            PreemptionModel::Full => PreemptionChoice::Full,
+            PreemptionModel::Lazy => PreemptionChoice::Lazy,
+        }
+    }
 }
 
 impl PreemptionChoice {

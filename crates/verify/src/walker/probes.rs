@@ -387,7 +387,8 @@ impl Walker {
         let placed = ReturnedPlacement { event: record.number, vruntime, deadline };
         let view = self.sched.entity_view(entity);
         let is_ahead = view.task.is_none() && view.on_rq && !view.delayed && !self.sched.is_current(entity);
-        if let Some(deadline) = deadline.filter(|_| self.by_lag && is_ahead && !self.is_entity_known(entity)) {
+        if let Some(deadline) = deadline.filter(|_| self.by_lag && is_ahead && !self.is_entity_known(entity))
+        {
             // The core has placed it already, by what was not known.
             self.sched.force_deadline(entity, deadline);
             self.force_vruntime(entity, vruntime);

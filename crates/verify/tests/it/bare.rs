@@ -77,7 +77,10 @@ fn tasks_that_are_attached_to_groups_that_nothing_lists_are_noticed() {
 #[test]
 fn without_probes_little_is_judged_and_every_decision_is_counted() {
     for (name, judged) in [("6.12-forkstorm-4", false), ("5.10-hackbench-4", true)] {
-        let agreement = stripped(name, &["trace.txt.zst", "meta.json", "sched_info.txt", "cgroups-start.txt", "sched_debug-start.txt"]);
+        let agreement = stripped(
+            name,
+            &["trace.txt.zst", "meta.json", "sched_info.txt", "cgroups-start.txt", "sched_debug-start.txt"],
+        );
         assert!(agreement.notes.iter().any(|note| note.contains("no probes show what decisions rest on")));
         let picks = tally(&agreement, DecisionKind::Pick);
         assert_eq!(picks.all.judged > 0, judged, "{name}: {picks:?}");

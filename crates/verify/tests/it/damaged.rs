@@ -149,8 +149,8 @@ fn what_is_judged_without_schedstats_is_right() {
 #[test]
 fn a_selection_is_judged_where_a_probe_shows_it() {
     let (name, kernel) = ("6.12-hackbench-4-probed", "debian-6.12");
-    let [shown, hidden] =
-        [&[][..], &["sel:", "sel_r:"]].map(|left_out| share(&without(left_out, name, kernel), DecisionKind::WakeupCpu));
+    let [shown, hidden] = [&[][..], &["sel:", "sel_r:"]]
+        .map(|left_out| share(&without(left_out, name, kernel), DecisionKind::WakeupCpu));
     assert!(shown.judged > 50 && hidden.judged == 0, "{shown:?} shown, {hidden:?} hidden");
 }
 
