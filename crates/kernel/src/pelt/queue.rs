@@ -377,7 +377,9 @@ mod tests {
 
     #[test]
     fn what_leaves_is_unsigned_to_v6_19() {
-        for (rules, rest) in [(rules(5, 7), 0), (rules(6, 6), 0), (rules(6, 19), 0), (rules(7, 2), 77 + (1 << 62))] {
+        for (rules, rest) in
+            [(rules(5, 7), 0), (rules(6, 6), 0), (rules(6, 19), 0), (rules(7, 2), 77 + (1 << 62))]
+        {
             let mut queue = queue(0, 900, 800);
             let mut se = task(0, 0, 0);
             (se.period_contrib, se.load_sum) = (500, 1 << 62);
