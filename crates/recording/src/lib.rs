@@ -18,8 +18,8 @@ pub use beside::{read_recorded, system_beside};
 pub use kernel::{KnownKernel, generation_of, kernel_of};
 pub use power::PowerLists;
 pub use recording::{
-    CgroupLine, Recording, RecordingFacts, TaskLine, events_on, holds_trace,
-    lines_of_groups, lines_of_machine, members_of_groups, told_beside, told_in, topology_of, trace_of,
+    CgroupLine, Recording, RecordingFacts, TaskLine, events_on, holds_trace, lines_of_groups,
+    lines_of_machine, members_of_groups, told_beside, told_in, topology_of, trace_of,
 };
 pub use sched_debug::{CpuDump, QueueDump, SchedDebug, TaskDump};
 pub use sched_info::{lines_of, list};

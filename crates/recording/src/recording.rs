@@ -227,7 +227,8 @@ impl Recording {
         let cpus = || self.debug.iter().flat_map(|debug| &debug.cpus);
         let of_queues = cpus().flat_map(|cpu| &cpu.queues).map(|queue| &queue.path);
         let mut all = of_queues.chain(cpus().flat_map(|cpu| &cpu.tasks).map(|task| &task.group));
-        self.has_sessions || (self.cgroups.is_empty() && all.any(|path| path != "/" && !path.starts_with(AUTOGROUP)))
+        self.has_sessions
+            || (self.cgroups.is_empty() && all.any(|path| path != "/" && !path.starts_with(AUTOGROUP)))
     }
 
     /// Whether nothing at all tells of groups.
@@ -529,9 +530,14 @@ mod tests {
             (dump, KernelSettings::default(), "", true),
             ("cpu#0, 1 MHz\n", set, on, false),
         ] {
-            let recording = Recording { debug: Some(SchedDebug::parse(dump)), settings, ..Recording::default() };
+            let recording =
+                Recording { debug: Some(SchedDebug::parse(dump)), settings, ..Recording::default() };
             let recording = recording.with_sessions(info);
-            assert_eq!((recording.has_sessions, recording.hides_groups()), (expected, expected), "{dump} {info}");
+            assert_eq!(
+                (recording.has_sessions, recording.hides_groups()),
+                (expected, expected),
+                "{dump} {info}"
+            );
             assert_eq!(recording.notes().iter().any(|note| note.starts_with("autogroups are on")), expected);
         }
     }

@@ -189,7 +189,13 @@ impl EventPresence {
         let (created, all) = ("tasks are created", &DecisionKind::ALL);
         let demanded = [
             demand(Tracepoint::SchedWaking.into(), self.wakings, self.wakeups, "tasks are woken", all),
-            demand(Tracepoint::SchedMigrateTask.into(), self.migrations, self.moves, "tasks change CPUs", &QUEUED),
+            demand(
+                Tracepoint::SchedMigrateTask.into(),
+                self.migrations,
+                self.moves,
+                "tasks change CPUs",
+                &QUEUED,
+            ),
             demand(Tracepoint::SchedProcessFork.into(), self.forks, self.first_wakeups, created, &QUEUED),
             demand(Tracepoint::SchedWakeupNew.into(), self.first_wakeups, self.forks, created, &QUEUED),
             demand(Tracepoint::SchedProcessExit.into(), self.exits, self.ends, "tasks end", &QUEUED),
@@ -246,9 +252,15 @@ mod tests {
         let silent = EventPresence { wakings: 0, ..present() };
         let [missing] = silent.missing(false)[..] else { panic!("one is missing") };
         let on = "event power/* on\nevent sched/sched_waking on\n";
-        assert!(missing.is_listed(on) && !missing.is_listed("event sched/sched_waking absent\nevent power/* on\n"));
+        assert!(
+            missing.is_listed(on)
+                && !missing.is_listed("event sched/sched_waking absent\nevent power/* on\n")
+        );
         let told = missing.sentence(true);
-        assert!(told.starts_with("tasks are woken, and the trace has no sched_waking: not judged are"), "{told}");
+        assert!(
+            told.starts_with("tasks are woken, and the trace has no sched_waking: not judged are"),
+            "{told}"
+        );
         assert!(told.ends_with("; events.txt says that it was recorded: give the whole trace"), "{told}");
         assert!(missing.sentence(false).ends_with("; record all events of the subsystem sched"));
     }

@@ -180,8 +180,7 @@ impl ProbeHit {
         let from = |cpu: usize| cpu >= nr_cpus;
         let chosen = (self.at == At::SelectTaskRqReturn).then_some(Key::Returned);
         let mut numbers = one_cpu.into_iter().chain(chosen).filter_map(|key| self.get(key));
-        numbers.any(|cpu| usize::try_from(cpu).is_ok_and(from))
-            || self.cpus.len() > nr_cpus
+        numbers.any(|cpu| usize::try_from(cpu).is_ok_and(from)) || self.cpus.len() > nr_cpus
     }
 
     /// At a dequeue's return: whether the task stays on its queue, asleep.

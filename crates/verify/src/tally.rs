@@ -219,7 +219,8 @@ mod tests {
         }
         tally.withdraw(&[DecisionKind::Pick, DecisionKind::Balance], "not shown");
         let (kinds, _) = tally.into_kinds();
-        let of = |wanted| kinds.iter().find(|(kind, _)| *kind == wanted).map(|(_, tally)| tally).expect("all");
+        let of =
+            |wanted| kinds.iter().find(|(kind, _)| *kind == wanted).map(|(_, tally)| tally).expect("all");
         let (pick, lag) = (of(DecisionKind::Pick), of(DecisionKind::Lag));
         assert_eq!((lag.all, lag.cases["two"]), (JudgedShare { judged: 2, agree: 1 }, lag.all));
         assert_eq!((lag.all.missed(), lag.misses["other"], lag.not_judged_total()), (1, 1, 1));

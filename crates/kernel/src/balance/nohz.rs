@@ -13,7 +13,6 @@ use crate::balance::rules::{
     NextUpdate,
 };
 use crate::balance::state::{NohzKick, NohzKind};
-use crate::cpumask::CpuMask;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 

@@ -73,7 +73,6 @@ impl Scheduler {
             false => self.shared.calc_delta_fair(LoadWeight::of_nice(nice), runtime.0),
         }
     }
-
 }
 
 #[cfg(test)]

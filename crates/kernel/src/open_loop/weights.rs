@@ -108,5 +108,4 @@ impl Scheduler {
             self.take_new_shares(group, cpu);
         }
     }
-
 }

@@ -117,7 +117,6 @@ impl Job {
         assert_eq!(own.name(), kernel, "{line}");
         verify(&run, &own, &options).unwrap_or_else(|error| panic!("{line} under {kernel}: {error}"))
     }
-
 }
 
 /// What is otherwise in a run's agreement than it should be, a line each.
@@ -131,7 +130,10 @@ fn wrong(job: &Job, agreement: &Agreement) -> Vec<String> {
         let (missed, judged) = (tally.all.missed(), tally.all.judged);
         if missed > 0 {
             let first = agreement.misses.iter().find(|miss| miss.kind == *kind);
-            wrong.push(format!("{line} under {kernel}: {missed} of {judged} {} missed: {first:?}", kind.name()));
+            wrong.push(format!(
+                "{line} under {kernel}: {missed} of {judged} {} missed: {first:?}",
+                kind.name()
+            ));
         }
         let unsaid = tally.not_judged.keys().filter(|why| why.is_empty());
         wrong.extend(unsaid.map(|_| format!("{line} under {kernel}: {} without a reason", kind.name())));

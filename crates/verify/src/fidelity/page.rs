@@ -161,14 +161,8 @@ mod tests {
     #[test]
     fn shares_are_not_rounded_up_to_all() {
         assert_eq!(share(counts(100_000, 99_999)), "99.99 %");
-        assert_eq!(
-            (share(counts(3, 3)), share(counts(0, 0))),
-            ("100.00 %".to_string(), "-".to_string())
-        );
-        assert_eq!(
-            [cell(counts(12, 12)), cell(counts(12, 11))],
-            ["12", "11/12"]
-        );
+        assert_eq!((share(counts(3, 3)), share(counts(0, 0))), ("100.00 %".to_string(), "-".to_string()));
+        assert_eq!([cell(counts(12, 12)), cell(counts(12, 11))], ["12", "11/12"]);
     }
 
     #[test]

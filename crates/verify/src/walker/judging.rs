@@ -41,7 +41,10 @@ impl Walker {
         let on_queue = kind.is_on_queue();
         let outcome = outcome
             .unless((!self.warm).then_some("warm-up"))
-            .unless((self.by_lag && !self.probed && on_queue).then_some("probes do not show where entities stand"))
+            .unless(
+                (self.by_lag && !self.probed && on_queue)
+                    .then_some("probes do not show where entities stand"),
+            )
             .unless((self.groups_hidden && on_queue).then_some("groups of tasks are not shown"));
         self.tally.count(kind, case, outcome);
         outcome
@@ -136,7 +139,12 @@ impl Walker {
     }
 
     /// The levels of a task that will join queues of `cpu` when it is queued there; `own` is its own.
-    pub(super) fn joining(&self, task: TaskId, cpu: fairlab_event::Cpu, own: JoiningEntity) -> Vec<JoiningEntity> {
+    pub(super) fn joining(
+        &self,
+        task: TaskId,
+        cpu: fairlab_event::Cpu,
+        own: JoiningEntity,
+    ) -> Vec<JoiningEntity> {
         let mut joining = vec![own];
         for entity in self.sched.levels_on(task, cpu).into_iter().skip(1) {
             let below = joining.last().map(|below: &JoiningEntity| self.sched.queue_of(below.entity));
@@ -185,6 +193,7 @@ impl Walker {
             return;
         }
         let info = self.knowledge.entity_mut(joined.entity);
+        info.stay_hidden = false;
         let placed = info.placed.take();
         if std::mem::take(&mut info.place_judged) {
             return;

@@ -81,8 +81,8 @@ impl Walker {
     ) -> Option<&'static str> {
         let features = self.sched.generation().features;
         let search = answer.search;
-        let by_usage = !matches!(shown.kind, WakeKind::Wakeup { .. })
-            || self.sched.topology().has_asymmetric_capacity();
+        let by_usage =
+            !matches!(shown.kind, WakeKind::Wakeup { .. }) || self.sched.topology().has_asymmetric_capacity();
         let [by_reach, by_cost] =
             [Feature::SisUtil, Feature::SisProp].map(|bound| search.domain && features.enabled(bound));
         // It goes by how many tasks the waker's CPU has, which is read without a lock.
@@ -92,7 +92,10 @@ impl Walker {
             (!same, "the kernel takes another CPU for the previous one"),
             (self.seen.hotplug, "CPUs come and go"),
             (answer.reason == SelectReason::OnlyAllowed, "it may run on one CPU only"),
-            (shown.cpus.is_none() || by_waker && self.is_queued_on_soon(shown.here), "a CPU changed while it was looked at"),
+            (
+                shown.cpus.is_none() || by_waker && self.is_queued_on_soon(shown.here),
+                "a CPU changed while it was looked at",
+            ),
             (self.scales, "what energy wakeups go by is not shown"),
             (by_usage && !shown.usage, "how much CPUs are used is not shown"),
             (search.weighed.is_some() && !shown.loads[0], "loads of tasks are not shown"),
@@ -146,9 +149,11 @@ impl Walker {
 
     /// Whether another CPU is about to report that it has queued a task on `cpu`.
     fn is_queued_on_soon(&self, cpu: Cpu) -> bool {
-        self.window.all().take(REPORTED_LATE).filter(|record| record.cpu != cpu).any(|record| match &record.what {
-            RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
-            _ => false,
+        self.window.all().take(REPORTED_LATE).filter(|record| record.cpu != cpu).any(|record| {
+            match &record.what {
+                RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
+                _ => false,
+            }
         })
     }
 
@@ -252,7 +257,9 @@ impl Walker {
             let RecordKind::Probe(probe) = &record.what else { continue };
             match probe.at {
                 At::SelectTaskRqReturn | At::SelectTaskRq => break,
-                At::AvailableIdle => question = probe.get(Key::OtherCpu).and_then(|cpu| self.cpu_numbered(cpu)),
+                At::AvailableIdle => {
+                    question = probe.get(Key::OtherCpu).and_then(|cpu| self.cpu_numbered(cpu))
+                }
                 At::AvailableIdleReturn => {}
                 _ => continue,
             }
@@ -382,7 +389,8 @@ mod tests {
     use fairlab_event::TextFields;
 
     fn probe(fields: &str) -> ProbeHit {
-        ProbeHit::read("sel", TextFields::new(&format!("(f+0x0/0x1) pid=1 prev=0 {fields}"))).expect("a probe")
+        ProbeHit::read("sel", TextFields::new(&format!("(f+0x0/0x1) pid=1 prev=0 {fields}")))
+            .expect("a probe")
     }
 
     #[test]

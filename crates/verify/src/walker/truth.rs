@@ -255,7 +255,9 @@ impl Walker {
         }
         let switch = self.next_switch(cpu).filter(|switch| switch.prev_pid == pid);
         let Some(switch) = switch.filter(|switch| self.blocks(switch)) else { return false };
-        info.dequeuing == Some(pid) || info.falling_asleep == Some(pid) || !self.is_charged_again(cpu, &switch)
+        info.dequeuing == Some(pid)
+            || info.falling_asleep == Some(pid)
+            || !self.is_charged_again(cpu, &switch)
     }
 
     /// Whether the task that leaves `cpu` with this switch is charged before it, for another reason than tasks that are pulled

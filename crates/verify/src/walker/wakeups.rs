@@ -53,7 +53,8 @@ impl Walker {
         if !pulls || self.cpus[cpu.index()].blocked {
             return;
         }
-        let mut before = self.window.on_cpu(cpu).take_while(|next| !matches!(next.what, RecordKind::Switch(_)));
+        let mut before =
+            self.window.on_cpu(cpu).take_while(|next| !matches!(next.what, RecordKind::Switch(_)));
         let runs_on = before.any(|next| {
             matches!(next.what, RecordKind::Waking(_) | RecordKind::Wakeup(_) | RecordKind::Fork { .. })
         });
@@ -92,11 +93,14 @@ impl Walker {
         self.doubt_running_groups(cpu);
         let lag_known = self.average_known(queue) && self.is_known(task);
         let known = self.is_known(task) && (self.by_lag || self.min_known(queue));
+        let levels = self.sched.levels(task);
+        let averages = self.averages_known(&levels);
         if self.sched.is_on_queue(task) {
             self.sched.detach(task, dest);
         } else {
             self.sched.migrate_waking(task, dest, record.time);
         }
+        self.know_lags_of_gone(&levels[1..], &averages[1..]);
         self.note_detached(record, task, cpu);
         let info = self.knowledge.entity_mut(self.sched.task_entity(task));
         (info.known, info.lag_known) = (known, lag_known);
@@ -124,7 +128,8 @@ impl Walker {
             RecordKind::OtherProbe => {}
             RecordKind::Probe(probe) if !follows_attach(probe) => {}
             // The outcome of the test of one of them.
-            RecordKind::Probe(probe) if probe.by == Some(ReschedCaller::Preemption) && by.tested.is_some() => {}
+            RecordKind::Probe(probe)
+                if probe.by == Some(ReschedCaller::Preemption) && by.tested.is_some() => {}
             // Accounting of the queue that they join comes first. What is accounted in another context is no part of it.
             RecordKind::Runtime { pid, .. }
                 if contexts(record) == by.detached_in
@@ -170,9 +175,8 @@ impl Walker {
     /// Attaches detached tasks up to a certain one.
     fn attach_until(&mut self, record: &EventRecord, by: Cpu, last: Option<Pid>) {
         let detached = &mut self.cpus[by.index()].detached;
-        let from = last.map_or(0, |last| {
-            detached.iter().position(|(pid, _)| *pid == last).unwrap_or(detached.len())
-        });
+        let from = last
+            .map_or(0, |last| detached.iter().position(|(pid, _)| *pid == last).unwrap_or(detached.len()));
         for (pid, event) in detached.split_off(from).into_iter().rev() {
             let Some(task) = self.tasks.get(&pid).map(|info| info.id) else { continue };
             if self.sched.is_on_queue(task) {
@@ -185,7 +189,8 @@ impl Walker {
                 true => self.place_known(entity, queue),
                 false => self.is_known(task) && self.min_known(queue),
             };
-            let joining = self.joining(task, dest, JoiningEntity { entity, case: "moved", known, since: event });
+            let joining =
+                self.joining(task, dest, JoiningEntity { entity, case: "moved", known, since: event });
             self.sched.attach(task);
             self.sched.flush_given_weights(dest);
             self.judge_placements(record, joining);
