@@ -26,7 +26,7 @@ mod wakeups;
 use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
-use fairlab_kernel::generation::Placement;
+use fairlab_kernel::generation::{Feature, Placement};
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
 use fairlab_recording::Recording;
 
@@ -49,6 +49,8 @@ pub(super) struct Walker {
     sched: Scheduler,
     /// Whether every enqueue places by lag (EEVDF), so that vruntimes are never relative.
     by_lag: bool,
+    /// Whether what goes to sleep may stay on its queue.
+    may_delay: bool,
     /// Whether probes show queues, entities and the weights of groups' entities.
     probed: bool,
     /// Whether clocks follow the load, so that wakeups may go by energy.
@@ -124,6 +126,7 @@ impl Walker {
         let rules = TraceRules::of(recording.release.as_deref());
         let mut walker = Walker {
             by_lag: generation.fair.placement == Placement::Lag,
+            may_delay: generation.features.enabled(Feature::DelayDequeue),
             probed: recording.shows_weights,
             scales: !recording.power.clocks.is_empty(),
             sched: scheduler(generation, topology, tick),

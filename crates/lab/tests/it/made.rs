@@ -12,7 +12,7 @@ use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_lab::{Experiment, RunFolder, run_all};
 use fairlab_sim::Machine;
-use fairlab_verify::{Agreement, DecisionKind, VerifyOptions, recorded_kernel, verify};
+use fairlab_verify::{Agreement, DecisionKind, VerifyOptions, verify};
 
 fn kernel(name: &str) -> Generation {
     name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))

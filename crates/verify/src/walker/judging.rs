@@ -193,6 +193,7 @@ impl Walker {
             return;
         }
         let info = self.knowledge.entity_mut(joined.entity);
+        info.stay_hidden = false;
         let placed = info.placed.take();
         if std::mem::take(&mut info.place_judged) {
             return;

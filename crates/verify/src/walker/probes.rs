@@ -323,6 +323,10 @@ impl Walker {
     /// An entity is about to be placed: its lag, and the distance to its deadline, are the kernel's from now on.
     fn before_place(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(entity) = self.probed_entity(probe) else { return };
+        if self.knowledge.entity(entity).stay_hidden && probe.get(Key::OnRq) == Some(0) {
+            // It had left its queue.
+            self.sched.force_delayed_group_out(entity);
+        }
         let view = self.sched.entity_view(entity);
         // One that the core has on its queue already is being taken off and put back.
         self.cpus[record.cpu.index()].placing =
@@ -451,6 +455,7 @@ impl Walker {
     /// It has left: what its queues were charged and weighed meanwhile has been shown.
     pub(super) fn leave_late(&mut self, cpu: Cpu) {
         let Some(entity) = self.cpus[cpu.index()].leaves_late.take() else { return };
+        self.knowledge.entity_mut(entity).stay_hidden = false;
         let view = self.sched.entity_view(entity);
         self.doubt_running_groups(self.sched.cpu_of(self.sched.queue_of(entity)));
         let known = self.average_known(self.sched.queue_of(entity));

@@ -112,6 +112,8 @@ pub(super) struct EntityInfo {
     pub known: bool,
     /// Whether its lag of when it last left a queue is the kernel's.
     pub lag_known: bool,
+    /// It is a group's that nothing is below, and whether it sleeps on its queue or has left it hangs on an average that was not known.
+    pub stay_hidden: bool,
     /// Where a probe has just shown it being placed.
     pub placed: Option<ReturnedPlacement>,
     /// That has been judged already, before the step that includes it.
@@ -313,7 +315,17 @@ impl Walker {
         let cpu = self.sched.cpu_of(queue);
         self.cpus[cpu.index()].queue_known
             && !self.is_awaited(cpu)
+            && !self.hides_sleeper(queue)
             && view.entities().all(|view| self.is_entity_known(view.id))
+    }
+
+    /// Whether a group's entity may sleep on a queue, or not.
+    fn hides_sleeper(&self, queue: QueueId) -> bool {
+        let cpu = self.sched.cpu_of(queue);
+        let all = self.groups.all();
+        let mut entities = all.into_iter().filter_map(|group| self.sched.group_entity(group, cpu));
+        entities
+            .any(|entity| self.knowledge.entity(entity).stay_hidden && self.sched.queue_of(entity) == queue)
     }
 
     /// Whether code on another CPU has taken a task off its queue to put it on one of `cpu`.
@@ -343,6 +355,7 @@ impl Walker {
             if !view.on_rq || view.delayed {
                 let info = self.knowledge.entity_mut(entity);
                 info.lag_known = average && info.known;
+                info.stay_hidden = self.may_delay && view.task.is_none() && !info.lag_known;
                 let queue = self.sched.queue_of(entity);
                 let is_empty = self.sched.queue_view(queue).entities().next().is_none();
                 // An empty queue's zero is where its average was.

@@ -93,11 +93,14 @@ impl Walker {
         self.doubt_running_groups(cpu);
         let lag_known = self.average_known(queue) && self.is_known(task);
         let known = self.is_known(task) && (self.by_lag || self.min_known(queue));
+        let levels = self.sched.levels(task);
+        let averages = self.averages_known(&levels);
         if self.sched.is_on_queue(task) {
             self.sched.detach(task, dest);
         } else {
             self.sched.migrate_waking(task, dest, record.time);
         }
+        self.know_lags_of_gone(&levels[1..], &averages[1..]);
         self.note_detached(record, task, cpu);
         let info = self.knowledge.entity_mut(self.sched.task_entity(task));
         (info.known, info.lag_known) = (known, lag_known);
