@@ -80,8 +80,7 @@ impl LockedRq<'_> {
     pub(crate) fn finish_delayed_dequeue(&mut self, se: SeId) {
         self.clear_delayed(se);
         if self.has(Feature::DelayZero) {
-            let entity = self.se_mut(se);
-            entity.vlag = entity.vlag.min(0);
+            self.shared.note_lag(se, self.se(se).vlag.min(0));
         }
     }
 }

@@ -151,8 +151,7 @@ impl Shared {
             PreemptReason::ShorterRequest
             | PreemptReason::WouldBePicked
             | PreemptReason::CurrIsIdlePolicy => {
-                let entity = self.se_mut(curr);
-                entity.protected_until = entity.protected_until.earliest(entity.vruntime);
+                self.protect_at_most(curr, self.se(curr).vruntime);
                 if decision.reason == PreemptReason::ShorterRequest {
                     self.prefer_shorter(curr, woken);
                 }
@@ -188,9 +187,8 @@ impl Shared {
             return;
         }
         let (curr, _) = self.competitors(curr, task);
-        let entity = self.se_mut(curr);
-        entity.deadline_at_pick = None;
-        entity.protected_until = entity.vruntime;
+        self.se_mut(curr).deadline_at_pick = None;
+        self.protect_at_most(curr, self.se(curr).vruntime);
         if self.generation.preemption.short_preference == ShortPreference::Ignored {
             self.clear_buddies(curr);
         }
@@ -252,8 +250,7 @@ impl LockedRq<'_> {
                 }
             }
             SliceProtection::UntilShortestRequest if decision.reason == PreemptReason::ShorterRequest => {
-                let entity = self.se_mut(curr);
-                entity.protected_until = entity.protected_until.earliest(entity.vruntime);
+                self.shared.protect_at_most(curr, self.se(curr).vruntime);
                 self.shared.prefer_shorter(curr, woken);
             }
             SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {

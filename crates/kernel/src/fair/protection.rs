@@ -61,8 +61,7 @@ impl Shared {
             ProtectionUpdate::AverageIfEarlier => stands.earliest(self.average_vruntime(cfs_rq)),
         };
         let end = from.plus(self.virtual_time_of(curr, least) as i64);
-        let entity = self.se_mut(curr);
-        entity.protected_until = entity.protected_until.earliest(end);
+        self.protect_at_most(curr, end);
     }
 
     /// Whether the running entity, as it stands at `vruntime`, is no longer protected and has to make way at the next occasion.
