@@ -4,7 +4,7 @@
 //! situation. A commit that removes a switch or a tunable makes a difference to kernels in which it was set otherwise.
 
 use crate::Generation;
-use crate::fair::{accounting, bandwidth, preempt, queue, requests, slice};
+use crate::fair::{accounting, bandwidth, load, preempt, queue, requests, slice};
 use crate::generation::{ChangeEffect, LOG, LoggedCommit, Tunable};
 use crate::{balance, cpufreq, pelt, rt, select};
 
@@ -74,6 +74,7 @@ fn situations() -> impl Iterator<Item = &'static (&'static str, AblationSituatio
         .chain(slice::tests::SITUATIONS)
         .chain(preempt::tests::SITUATIONS)
         .chain(accounting::tests::SITUATIONS)
+        .chain(load::tests::SITUATIONS)
         .chain(queue::tests::SITUATIONS)
         .chain(requests::tests::SITUATIONS)
         .chain(rt::SITUATIONS)

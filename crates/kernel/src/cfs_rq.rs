@@ -241,6 +241,12 @@ impl Eligibility {
     pub fn admits(&self, vruntime: Vruntime) -> bool {
         self.keys >= vruntime.minus(self.zero).wrapping_mul(self.load)
     }
+
+    /// The same without one that waits.
+    pub fn without(self, vruntime: Vruntime, weight: i64) -> Eligibility {
+        let key = vruntime.minus(self.zero).wrapping_mul(weight);
+        Eligibility { keys: self.keys.wrapping_sub(key), load: self.load - weight, ..self }
+    }
 }
 
 impl CfsRq {

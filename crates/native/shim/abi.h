@@ -190,6 +190,8 @@ struct fl_task_spec {
 	X(int, group_write, (fl_group *, const char *file, const char *value)) \
 	/* group_phase: the group's periods of cpu.max begin so long after a whole number of them. */ \
 	X(int, group_phase, (fl_group *, fl_u64 offset)) \
+	/* group_cpus: the group's cpuset has so many CPUs (cpuset.cpus.effective). Tasks are told where they may run by set_allowed(). */ \
+	X(void, group_cpus, (fl_group *, int nr_cpus)) \
 	/* move: the task changes its group (cpu_cgroup_attach()). */ \
 	X(int, move, (fl_task *, fl_group *)) \
 	/* trace: whether events are kept: tracepoints on, schedstats on; 2: also text events of every tracepoint of the tree that has no kind. */ \

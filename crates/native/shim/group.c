@@ -7,6 +7,12 @@ struct fl_group {
 	char path[256];
 };
 
+/* A cgroup, and how many CPUs its cpuset lets its tasks have (cpuset.cpus.effective); 0: nobody has told. */
+struct group_cgroup {
+	int nr_cpus;
+	struct cgroup cgroup;
+};
+
 extern struct cgroup_subsys cpu_cgrp_subsys;
 static struct cgroup_subsys_state *written;
 
@@ -29,7 +35,8 @@ static struct task_group *tg_of(struct fl_group *group)
 static struct cgroup_subsys_state *make_css(struct cgroup_subsys_state *parent, const char *path)
 {
 	struct cgroup_subsys_state *css = cpu_cgrp_subsys.css_alloc(parent);
-	struct cgroup *cgroup = zalloc(sizeof(*cgroup) + 128);
+	struct group_cgroup *room = zalloc(sizeof(*room) + 128);
+	struct cgroup *cgroup = &room->cgroup;
 
 	if (IS_ERR(css))
 		fl_die("css_alloc() fails", path);
@@ -111,6 +118,26 @@ fl_entry int fl_group_write(fl_group *group, const char *file, const char *value
 	struct group_file asked = { group, file, value };
 
 	return on_task_whole(write_file, (long)&asked, 0);
+}
+
+#ifdef CONFIG_CPUSETS
+DEFINE_STATIC_KEY_FALSE(cpusets_enabled_key);
+
+/* Trees from 7.3 on ask for it. */
+int cpuset_num_cpus(struct cgroup *cgroup)
+{
+	int told = container_of(cgroup, struct group_cgroup, cgroup)->nr_cpus;
+
+	return told ? told : num_online_cpus();
+}
+#endif
+
+fl_entry void fl_group_cpus(fl_group *group, int nr_cpus)
+{
+#ifdef CONFIG_CPUSETS
+	container_of(css_of(group)->cgroup, struct group_cgroup, cgroup)->nr_cpus = nr_cpus;
+	atomic_set(&cpusets_enabled_key.key.enabled, 1);
+#endif
 }
 
 /* Later trees begin a group's periods at a chance time; this one is the loader's. */

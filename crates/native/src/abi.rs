@@ -229,6 +229,7 @@ macro_rules! entries {
                 own new_group(parent: GroupPtr, name: *const c_char) -> GroupPtr;
                 own group_write(group: GroupPtr, file: *const c_char, value: *const c_char) -> c_int;
                 plain group_phase(group: GroupPtr, offset: u64) -> c_int;
+                plain group_cpus(group: GroupPtr, nr_cpus: c_int) -> ();
                 plain r#move(task: TaskPtr, group: GroupPtr) -> c_int;
                 plain trace(on: c_int) -> ();
                 own features() -> *const c_char;

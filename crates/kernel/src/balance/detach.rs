@@ -41,6 +41,8 @@ pub(super) struct SourceQueue {
     after: Option<Box<Scheduler>>,
     /// Queues whose part of the load was asked for before.
     asked: Vec<CfsRqId>,
+    /// Tasks that have left it so far, and where to.
+    departed: Vec<(TaskId, Cpu)>,
 }
 
 impl Scheduler {
@@ -49,17 +51,7 @@ impl Scheduler {
         let mut tasks = rq.cfs_tasks.oldest_first(&self.shared.tasks).collect::<VecDeque<_>>();
         tasks.make_contiguous().reverse();
         let (nr_running, look_limit) = (rq.nr_running, NR_MIGRATE.min(rq.nr_running));
-        SourceQueue {
-            cpu,
-            tasks,
-            nr_running,
-            looked: 0,
-            look_limit,
-            look_break: NR_MIGRATE,
-            left: Vec::new(),
-            after: None,
-            asked: Vec::new(),
-        }
+        SourceQueue { tasks, nr_running, look_limit, ..SourceQueue::of(cpu) }
     }
 
     /// Balancing has looked at `tasks` of the queue of `cpu`, which stay: they stand in front of the others from now on.
@@ -150,7 +142,7 @@ impl Scheduler {
         queue: &mut SourceQueue,
         pinned: &mut LbfFlags,
     ) -> TaskLook {
-        let reason = self.can_migrate_task(attempt, task, queue.cpu, pinned);
+        let reason = self.can_leave(attempt, task, queue, pinned);
         if !reason.is_moved() {
             return TaskLook { task, reason, size: 0 };
         }
@@ -180,9 +172,7 @@ impl Scheduler {
         if !reason.is_moved() {
             return TaskLook { task, reason, size };
         }
-        if attempt.migration == MigrationType::Load {
-            queue.note_leaving(self, task, attempt.dest);
-        }
+        queue.note_leaving(self, task, attempt);
         TaskLook { task, reason: may, size }
     }
 
@@ -228,6 +218,22 @@ impl Scheduler {
 }
 
 impl SourceQueue {
+    /// That of `cpu`, of which nobody has looked at a task yet.
+    pub(super) fn of(cpu: Cpu) -> SourceQueue {
+        SourceQueue {
+            cpu,
+            tasks: VecDeque::new(),
+            nr_running: 0,
+            looked: 0,
+            look_limit: 0,
+            look_break: NR_MIGRATE,
+            left: Vec::new(),
+            after: None,
+            asked: Vec::new(),
+            departed: Vec::new(),
+        }
+    }
+
     /// An attempt with the same queue begins again: as many tasks are looked at again.
     pub fn restart(&mut self) {
         self.looked = 0;
@@ -246,19 +252,19 @@ impl SourceQueue {
         scheduler.shared.task_h_load_after(task, left.map(|(_, tracked)| tracked.avg.load_avg))
     }
 
-    /// A task is detached: its queue's averages are aged and lose it. With groups the queues above follow, and weights.
-    fn note_leaving(&mut self, scheduler: &Scheduler, task: TaskId, dest: Cpu) {
+    /// A task is detached. Where load counts its queue's averages are aged and lose it; with groups the queues above follow, and
+    /// weights.
+    fn note_leaving(&mut self, scheduler: &Scheduler, task: TaskId, attempt: &LbEnv) {
         let root = scheduler.cfs(scheduler.rqs[self.cpu.index()].cfs);
-        if root.nr_running != root.h_nr_running {
-            let (cpu, asked) = (self.cpu, &self.asked);
-            let after = self.after.get_or_insert_with(|| {
-                let mut after = Box::new(scheduler.clone());
-                after.set_tracing(false);
-                after.rq_lock(cpu).update_rq_clock();
-                asked.iter().for_each(|&queue| after.shared.update_cfs_rq_h_load(queue));
-                after
-            });
-            after.detach_task(task, dest);
+        let by_load = attempt.migration == MigrationType::Load;
+        if by_load && root.nr_running != root.h_nr_running {
+            self.begin_after(scheduler);
+        }
+        self.departed.push((task, attempt.dest));
+        if let Some(after) = &mut self.after {
+            return after.detach_task(task, attempt.dest);
+        }
+        if !by_load {
             return;
         }
         let cfs_rq = scheduler.entity_of(task).cfs_rq;
@@ -268,6 +274,27 @@ impl SourceQueue {
         });
         let rq = &scheduler.rqs[self.cpu.index()];
         scheduler.shared.averages_without(rq, task, &mut self.left[at].1);
+    }
+
+    /// The machine as it is once those that have left are gone.
+    fn begin_after(&mut self, scheduler: &Scheduler) -> &Scheduler {
+        self.after.get_or_insert_with(|| {
+            let mut after = Box::new(scheduler.clone());
+            after.set_tracing(false);
+            after.rq_lock(self.cpu).update_rq_clock();
+            self.asked.iter().for_each(|&queue| after.shared.update_cfs_rq_h_load(queue));
+            self.departed.iter().for_each(|&(task, dest)| after.detach_task(task, dest));
+            after
+        })
+    }
+
+    /// Whether a task of the queue has no negative lag, now that others have left.
+    pub(super) fn is_eligible(&mut self, scheduler: &Scheduler, task: TaskId) -> bool {
+        let departed = || self.departed.iter().map(|&(task, _)| task);
+        if self.after.is_some() || departed().any(|left| scheduler.shared.weighed_on(left, task)) {
+            return self.begin_after(scheduler).shared.is_eligible_without(task, std::iter::empty());
+        }
+        scheduler.shared.is_eligible_without(task, departed())
     }
 }
 

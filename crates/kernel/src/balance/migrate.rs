@@ -5,6 +5,7 @@
 use fairlab_event::Cpu;
 
 use crate::balance::decided::LbEnv;
+use crate::balance::detach::SourceQueue;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::reasons::TaskReason;
 use crate::balance::rules::{DelayedMoves, Ineligible, PercpuKthreads, PushFailures, SmtHeat};
@@ -41,6 +42,18 @@ impl Scheduler {
         source: Cpu,
         pinned: &mut LbfFlags,
     ) -> TaskReason {
+        self.can_leave(attempt, task, &mut SourceQueue::of(source), pinned)
+    }
+
+    /// The same of a queue that some have left already.
+    pub(super) fn can_leave(
+        &self,
+        attempt: &LbEnv,
+        task: TaskId,
+        queue: &mut SourceQueue,
+        pinned: &mut LbfFlags,
+    ) -> TaskReason {
+        let source = queue.cpu;
         let rules = &self.shared.generation.balance;
         let known = &self.shared.tasks[task.index()];
         let state = self.domain_state(attempt.cpu, attempt.level);
@@ -53,7 +66,8 @@ impl Scheduler {
         }
         if rules.ineligible == Ineligible::AfterFailure
             && state.nr_balance_failed == 0
-            && self.would_wait_there(task, attempt.dest)
+            && self.has_company_there(task, attempt.dest)
+            && !queue.is_eligible(self, task)
         {
             return TaskReason::Ineligible;
         }
@@ -119,17 +133,13 @@ impl Scheduler {
         (since < self.shared.sysctl.migration_cost as i64).then_some(TaskReason::CacheHot)
     }
 
-    /// Whether a task is past its queue's average while others are queued where it would go.
+    /// Whether others are queued where a task would go, so that it would wait there if it is past its queue's average.
     ///
     /// Kernel: `task_is_ineligible_on_dst_cpu()`, kernel/sched/fair.c (873199d27bb2).
-    fn would_wait_there(&self, task: TaskId, dest: Cpu) -> bool {
+    fn has_company_there(&self, task: TaskId, dest: Cpu) -> bool {
         let group = &self.shared.groups[self.shared.tasks[task.index()].group.0 as usize];
         let there = self.shared.line_of(group.cfs_rqs[dest.index()]);
-        let entity = self.entity_of(task);
-        let here = self.shared.line_of(entity.cfs_rq);
-        self.has(Feature::PlaceLag)
-            && self.shared.competitors_on(there) > 0
-            && !self.cfs(here).is_eligible(entity.vruntime, self.shared.running(here))
+        self.has(Feature::PlaceLag) && self.shared.competitors_on(there) > 0
     }
 }
 

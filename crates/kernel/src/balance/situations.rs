@@ -19,7 +19,7 @@ pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
     ("core-priority", packing::tests::all_decisions),
     ("newidle-rate", |kernel| newidle::tests::ratio_after(kernel, MS).into()),
     ("newidle-lock", newidle::tests::ages_by_the_switch),
-    ("newidle-in-pick", |kernel| newidle::tests::searches_beside_a_sleeper(kernel).into()),
+    ("newidle-every-pick", |kernel| newidle::tests::searches_beside_a_sleeper(kernel).into()),
     ("cache-aware", gathering::tests::pushed_to_its_process),
     ("cache-aware-misfit", gathering::tests::moved_to_a_small_cpu),
     ("ilb-told", nohz::tests::balances_before_told),

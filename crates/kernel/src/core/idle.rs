@@ -43,7 +43,8 @@ impl Scheduler {
 
     /// Whether a search for work is over before the fair class is asked for a task: the running one is of a class above it.
     ///
-    /// Kernel: `prev_balance()`, `balance_fair()`, kernel/sched. Variants: `BeforePick` to v7.1, `InPick` from v7.2 (b3a2dfa8b42e).
+    /// Kernel: `prev_balance()`, `balance_fair()`, kernel/sched. Variants: `BeforePick` to v6.18, `InPick` from v6.19
+    /// (50653216e4ff).
     pub fn searches_before_pick(&self, cpu: Cpu) -> bool {
         let running = self.shared.tasks[self.curr(cpu).index()].policy;
         self.shared.generation.balance.newidle_place == NewidlePlace::BeforePick

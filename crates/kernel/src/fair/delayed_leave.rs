@@ -63,7 +63,10 @@ impl LockedRq<'_> {
     /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
     pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
         let leaves = self.shared.generation.fair.delayed_in_test != DelayedInTest::Wins;
-        if !leaves || decision.reason != PreemptReason::WouldNotBePicked {
+        // A shorter request may preempt without being picked.
+        let picks =
+            matches!(decision.reason, PreemptReason::WouldNotBePicked | PreemptReason::ShorterRequest);
+        if !leaves || !picks {
             return false;
         }
         if !self.has_delayed() {

@@ -11,6 +11,7 @@ use crate::fair::contributions::grow_sums;
 use crate::fair::load_update::{LoadUpdate, RqClocks};
 use crate::generation::Feature;
 use crate::ids::{CfsRqId, GroupId, SeId, TaskId};
+use crate::pelt::rules::TgClock;
 use crate::pelt::{
     AttachPoint, CfsRqLoad, CpuScale, DetachPoint, FairInitialUtil, IdleCpuTimes, LostIdleCheck, PeltRules,
     RqTime, RunnableKind, UtilEstFeatures,
@@ -278,7 +279,11 @@ impl LockedRq<'_> {
 
     fn update_group_load_avg(&mut self, cfs_rq: CfsRqId) {
         let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize];
-        let now = self.shared.pelt_epoch + self.rq.clock.0;
+        let clock = match self.shared.generation.pelt.tg_clock {
+            TgClock::Machine => self.shared.trace.now,
+            TgClock::Queue => self.rq.clock,
+        };
+        let now = self.shared.pelt_epoch + clock.0;
         let told = queue.tracked.tg_runnable_avg_contrib;
         let delta = self.shared.generation.pelt.update_tg_load_avg(now, &mut queue.tracked);
         let group = &mut self.shared.groups[queue.group.0 as usize];
@@ -420,4 +425,35 @@ impl LockedRq<'_> {
 fn rq_time(rq: &Rq, epoch: u64) -> RqTime {
     let clock = epoch + rq.clock.0;
     RqTime { clock, clock_task: clock }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::ablation::AblationSituation;
+    use crate::group::GroupId;
+    use crate::testbed::{MS, SchedulerTestbed};
+
+    /// What a group knows of its load once a second task has joined it, 2 ms after the first, by a clock that stands since then.
+    fn told_by_a_clock_that_stands(kernel: &str) -> u64 {
+        let mut bed = SchedulerTestbed::new(kernel, 8, 1);
+        let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
+        bed.spawn_in(group, 0);
+        let cfs_rq = bed.scheduler.shared.groups[group.0 as usize].cfs_rqs[0];
+        let told = |bed: &SchedulerTestbed| bed.scheduler.shared.groups[group.0 as usize].load_avg as u64;
+        let before = told(&bed);
+        bed.scheduler.rqs[0].clock_stands = true;
+        bed.pass(2 * MS);
+        bed.at(0);
+        bed.scheduler.cfs_mut(cfs_rq).tracked.avg.load_avg += 512;
+        bed.scheduler.queue_rq_lock(cfs_rq).update_tg_load_avg(cfs_rq);
+        told(&bed) - before
+    }
+
+    #[test]
+    fn a_report_to_the_group_waits_for_the_queues_clock_from_v7_2_on() {
+        assert_eq!(["v6.7", "v7.1", "v7.2"].map(told_by_a_clock_that_stands), [512, 512, 0]);
+    }
+
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] =
+        &[("report-clock", told_by_a_clock_that_stands)];
 }

@@ -148,6 +148,11 @@ rules! {
             NeverWorseUnlessAwake = "the greater of its lag when it fell asleep and of then when it leaves; awake, it is moved only where that is the former",
             NeverWorse = "the greater of its lag when it fell asleep and of then, credit dropped",
         }
+        /// Whether the running entity is charged before a sleeper that stayed queued wakes.
+        requeue_charge: RequeueCharge = None, "charge before a delayed sleeper wakes" {
+            None = "the running entity is not charged: its lag is by the average as last known",
+            First = "the running entity is charged first",
+        }
         /// What the pick of a test for preemption does with a sleeper that it comes upon.
         delayed_in_test: DelayedInTest = Wins, "delayed sleeper in a preemption test", "a delayed sleeper in a preemption test: {rule}" {
             Wins = "it wins, and no task is preempted",

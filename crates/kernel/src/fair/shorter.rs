@@ -53,3 +53,33 @@ impl Shared {
             && self.cfs(line).is_eligible(self.se(woken).vruntime, self.running(line))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::Ns;
+
+    use crate::task::Policy;
+    use crate::testbed::{MS, SchedulerTestbed};
+
+    /// Whether a sleeper that the pick of a test comes upon has left its queue after the test of a shorter request.
+    fn sleeper_leaves(kernel: &str) -> bool {
+        let mut bed = SchedulerTestbed::new(kernel, 8, 1);
+        let short = bed.spawn(0, 0);
+        bed.scheduler.set_scheduler(short, Policy::Normal, 0, Some(Ns(MS)));
+        bed.sleep(0);
+        let (sleeper, _) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        bed.pass(2 * MS);
+        bed.sleep(0);
+        assert!(bed.scheduler.task(sleeper).is_delayed(), "{kernel}: it has no lag left");
+        bed.pass(20 * MS);
+        bed.wake(short, 0);
+        !bed.scheduler.task(sleeper).is_delayed()
+    }
+
+    /// Where who is eligible preempts whoever is picked, the pick comes first all the same (ba0d3bf5f97b).
+    #[test]
+    fn the_pick_of_a_test_lets_sleepers_leave_before_a_shorter_request_preempts() {
+        let kernels = ["v7.0", "v7.1", "v7.2", "v7.3"];
+        assert_eq!(kernels.map(sleeper_leaves), [false, true, true, true]);
+    }
+}

@@ -7,6 +7,7 @@ use crate::cfs_rq::CurrEntity;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Arithmetic, AverageWeight};
 use crate::group::Competition;
+use crate::task::TaskId;
 use crate::weight::LoadWeight;
 
 impl Arithmetic {
@@ -43,6 +44,32 @@ impl Shared {
             vruntime: self.se(se).vruntime,
             weight: self.weight_in_averages(self.competing_load(se)),
         }
+    }
+
+    /// Whether a task would have no negative lag if others had left its CPU: who runs on the queue that they leave is charged then.
+    pub(crate) fn is_eligible_without(&self, task: TaskId, left: impl Iterator<Item = TaskId>) -> bool {
+        let entity = self.se(self.tasks[task.index()].se);
+        let line = self.line_of(entity.cfs_rq);
+        let entities = left.map(|left| self.tasks[left.index()].se);
+        let mut left = entities.filter(|&se| self.line_of(self.se(se).cfs_rq) == line).peekable();
+        let mut running = self.running(line);
+        if let (Some(_), Some(curr)) = (left.peek(), self.running_entity(line)) {
+            let ran = self.trace.now.0.saturating_sub(self.se(curr).exec_start);
+            let charged = self.se(curr).vruntime.plus(self.virtual_time_of(curr, ran) as i64);
+            running = running.map(|running| CurrEntity { vruntime: charged, ..running });
+        }
+        let eligibility = left.fold(self.cfs(line).eligibility(running), |sums, se| {
+            sums.without(self.se(se).vruntime, self.weight_in_averages(self.competing_load(se)))
+        });
+        eligibility.admits(entity.vruntime)
+    }
+
+    /// Whether weights change on the queue of a task when `left` leaves its CPU: those of groups that hold it.
+    pub(crate) fn weighed_on(&self, left: TaskId, task: TaskId) -> bool {
+        let line = self.line_of(self.se(self.tasks[task.index()].se).cfs_rq);
+        let above = |se: &SeId| self.se(*se).parent;
+        let groups = std::iter::successors(above(&self.tasks[left.index()].se), above);
+        groups.into_iter().any(|group| self.line_of(self.se(group).cfs_rq) == line)
     }
 
     /// What an entity weighs where it competes.

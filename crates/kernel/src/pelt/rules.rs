@@ -131,6 +131,12 @@ rules! {
             Load = "its load",
             LoadAndRunnable = "its load and how many tasks are runnable, if either has changed",
         }
+        /// By which clock a millisecond since the last report counts.
+        tg_clock: TgClock = Machine, "clock of reports to the group" {
+            Machine = "the machine's",
+            /// Which a switch does not set that a wakeup has asked for.
+            Queue = "the queue's",
+        }
         /// When a queue without tasks needs no more updates.
         queue_decay: QueueDecay = Sums, "queue decay" {
             Never = "queues are never dropped",

@@ -499,6 +499,11 @@ impl SchedulerCore for NativeScheduler {
         }
     }
 
+    fn set_group_cpus(&mut self, group: GroupId, effective: &CpuMask) {
+        let (address, nr_cpus) = (self.group(group), effective.weight() as i32);
+        self.at_once(self.here, |image| image.group_cpus(address, nr_cpus));
+    }
+
     fn group_of(&self, task: TaskId) -> GroupId {
         self.tasks.get(task).group
     }

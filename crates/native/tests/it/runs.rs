@@ -341,6 +341,7 @@ fn what_a_tree_can_do_it_is_asked_and_does() {
         let limit = CfsLimit::new(Ns::from_ms(50), Ns::from_ms(100), Ns::from_ms(20)).expect("a limit");
         core.set_group_bandwidth(group, limit, Ns::ZERO);
         core.set_group_bandwidth(group, CfsLimit::UNLIMITED, Ns::ZERO);
+        core.set_group_cpus(group, &CpuMask::single(Cpu(1)));
         Ok(format!("{knows:?}").into_bytes())
     };
     let told = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ()).expect("no fault");

@@ -479,6 +479,12 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.follow("cpu.max", |follower| follower.set_group_bandwidth(group, limit, offset));
     }
 
+    fn set_group_cpus(&mut self, group: GroupId, effective: &CpuMask) {
+        self.leader.set_group_cpus(group, effective);
+        let group = self.groups[group.0 as usize];
+        self.follow("cpuset.cpus", |follower| follower.set_group_cpus(group, effective));
+    }
+
     fn group_of(&self, task: TaskId) -> GroupId {
         self.leader.group_of(task)
     }

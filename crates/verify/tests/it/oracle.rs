@@ -33,17 +33,19 @@ fn followed(leads: &str, follows: &str, workload: &str, preset: &str, ms: u64, s
     engine.core().findings().clone()
 }
 
-const WORKLOADS: [&str; 5] = [
+const WORKLOADS: [&str; 6] = [
     "hackbench -g 2 -l 40",
     "schbench -m 2 -t 4",
     "spinners -n 0,0,5,-5,0,0,0,0,10 -r 1",
     "cgroup cpu.weight=50 / cpu.max=40000_100000 hackbench -g 1 -l 50",
     "pipe",
+    // In v7.3 a group's weight counts by its cpuset's CPUs.
+    "cgroup cpuset.cpus=0-1 jobs spin -n 8",
 ];
 
 #[test]
 fn two_of_a_kind_agree_to_the_end() {
-    for kernel in ["v5.10", "v6.1", "v6.6", "v6.12", "v7.2"] {
+    for kernel in ["v5.10", "v6.1", "v6.6", "v6.12", "v7.2", "v7.3"] {
         for workload in WORKLOADS {
             let findings = followed(kernel, kernel, workload, "laptop8", 200, 1);
             assert_eq!(findings.first, None, "{kernel}, {workload}");

@@ -346,3 +346,47 @@ fn a_pass_for_another_cpu_of_the_group_begins_anew() {
     assert_eq!(decision.moved() + 1, ends[1].1, "all but the running one may go to the other thread");
     assert!(decision.moved() > 8, "{ends:?}");
 }
+
+/// Who is eligible is foretold for as many as have left, with weights of groups that change by it.
+#[test]
+fn whether_a_task_is_eligible_is_asked_once_others_have_left() {
+    let (mut asked, mut changed) = (0, 0);
+    for kernel in ["v6.14", "v6.19", "v7.0", "v7.2", "v7.3"] {
+        for groups in [0, 2] {
+            let mut bed = SchedulerTestbed::new(kernel, 2, 1);
+            let mut of = vec![GroupId::ROOT];
+            of.extend((0..groups).map(|_| bed.scheduler.new_group(GroupId::ROOT, 1024)));
+            for at in 0..7 {
+                let task = bed.spawn_in(of[at % of.len()], 1);
+                bed.scheduler.set_scheduler(task, Policy::Normal, [0, 5, -5][at % 3], None);
+            }
+            bed.run(1, 9);
+            bed.pass(MS / 3);
+            bed.at(0);
+            let here = &bed.scheduler;
+            let running = here.curr(Cpu(1));
+            let waiting =
+                here.rqs[1].cfs_tasks.oldest_first(&here.shared.tasks).filter(|&task| task != running);
+            let waiting = waiting.collect::<Vec<_>>();
+            let migration = MigrationType::Task;
+            let attempt = LbEnv { migration, ..here.attempt(Cpu(0), 0, CpuIdleType::Idle) };
+            let (mut queue, mut after) = (here.source_queue(Cpu(1)), here.clone());
+            after.rq_lock(Cpu(1)).update_rq_clock();
+            for (left, &task) in waiting.iter().enumerate() {
+                for &stays in &waiting[left..] {
+                    let is = after.shared.is_eligible_without(stays, std::iter::empty());
+                    assert_eq!(
+                        queue.is_eligible(here, stays),
+                        is,
+                        "{kernel}, {groups} groups, {left} have left"
+                    );
+                    let was = here.shared.is_eligible_without(stays, std::iter::empty());
+                    (asked, changed) = (asked + 1, changed + u32::from(is != was));
+                }
+                queue.note_leaving(here, task, &attempt);
+                after.detach_task(task, Cpu(0));
+            }
+        }
+    }
+    assert!(changed * 20 > asked, "{changed} of {asked} are answered otherwise than before");
+}

@@ -6,11 +6,14 @@ use super::row::*;
 #[rustfmt::skip]
 pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("79104becf42b", git("2025-10-16"), "forfeit-on-yield", "sched/fair: Forfeit vruntime on yield", &[Fair(Yield::ForfeitRequest.effect())]),
+    commit("06f2c90885e9", git("2025-10-16"), "platform-distances", "sched: Create architecture specific sched domain distances", &[
+        NotModelled(&[Nodes], "NUMA levels that a platform names itself"),
+    ]),
     commit("82d6e01a0699", git("2025-10-16"), "idlest-allowed", "sched/fair: Only update stats for allowed CPUs when looking for dst group", &[
         Select(IdlestCounts::AllowedCpus.effect()),
     ]),
-    commit("06f2c90885e9", git("2025-10-16"), "platform-distances", "sched: Create architecture specific sched domain distances", &[
-        NotModelled(&[Nodes], "NUMA levels that a platform names itself"),
+    commit("50653216e4ff", git("2025-10-16"), "newidle-every-pick", "sched: Add support to pick functions to take rf", &[
+        Balance(NewidlePlace::InPick.effect()),
     ]),
     commit("79f3f9bedd14", git("2025-11-11"), "zero-vruntime", "sched/eevdf: Fix min_vruntime vs avg_vruntime", &[
         Fair(VirtualZero::AverageAtQueueing.effect()),

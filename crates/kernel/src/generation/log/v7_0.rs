@@ -56,4 +56,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(IdleTick::StopsAfterOne.effect()),
     ]),
     commit("1319ea57529e", git("2026-04-02"), "zero-tracking-fix", "sched/fair: Fix zero_vruntime tracking fix", &[Fair(VirtualZero::Average.effect())]),
+    commit("e08d007f9d81", memory("2026-04"), "debug-average", "sched/debug: Fix avg_vruntime() usage", &[
+        OutOfSight("/sys/kernel/debug/sched/debug"),
+    ]),
 ];

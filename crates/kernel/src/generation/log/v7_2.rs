@@ -21,13 +21,13 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(Gathering::PreferredCache.effect()),
     ]),
     commit("b3a2dfa8b42e", memory("2026-05"), "newidle-in-pick", "sched/fair: Add newidle balance to pick_task_fair()", &[
-        Balance(NewidlePlace::InPick.effect()),
+        Groundwork("a search for work, which picks make from 50653216e4ff on, made by another function"),
     ]),
     commit("bf6aa722198d", memory("2026-05"), "misfit-not-to-busy-core", "sched/fair: Reject misfit pulls onto busy SMT siblings on asym-capacity", &[
         NotModelled(&[DifferentCpus, Smt], "threads of CPUs of different capacities"),
     ]),
     commit("3b7be8e7fa69", memory("2026-05"), "report-clock", "sched/fair: Use rq_clock() in update_tg_load_avg() rate-limit", &[
-        OutOfSight("the clock that limits reports to a group: here it was always the queue's"),
+        Pelt(TgClock::Queue.effect()),
     ]),
     commit("28ad5427682b", memory("2026-06"), "unthrottle-charges", "sched/fair: Call update_curr() before unthrottling the hierarchy", &[
         NotModelled(&[Apart("f666241e6bd5"), Quotas], "told in the row of f666241e6bd5, of the series"),
@@ -38,5 +38,8 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("29922fdfc2a4", git("2026-06-09"), "boost-with-task", "sched/fair: Fix cpu_util runnable_avg arithmetic", &[
         Pelt(RunnableBoost::WithTask.effect()),
+    ]),
+    commit("333238da9a19", git("<=2026-08-16"), "requeue-charges", "sched: Update time before requeueing delayed entities", &[
+        Fair(RequeueCharge::First.effect()),
     ]),
 ];

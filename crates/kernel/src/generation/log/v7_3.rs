@@ -76,16 +76,34 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("f2c2ba7219e5", git("<=2026-08-18"), "asym-sibling-again", "sched/topology: Restore SD_PREFER_SIBLING in domains with asymmetric capacity", &[
         Domain(AsymSpreading::LikeOthers.effect()),
     ]),
+    commit("68e37487810a", git("<=2026-08-30"), "flat-charge", "sched/fair: Fix flat hierarchy", &[
+        NotModelled(&[Groups], "between 85570f10a4c6 and this nobody who ran in a group was charged by ticks, arrivals and departures"),
+    ]),
     commit("51b0e68cfa0a", git("<=2026-09-23"), "tree-copies-slices", "sched/eevdf: Fix rb augmented with multi fields", &[
         Fair(TreeCopy::All.effect()),
     ]),
     commit("9a8bc9bb4c3f", git("<=2026-09-23"), "max-slice-of-leaf", "sched/eevdf: Fix augmented max_slice", &[
         Fair(TreeLeaf::Own.effect()),
     ]),
+    commit("1719d035a6fa", git("<=2026-09-06"), "flat-charge-at-pick", "sched/fair: Use update_curr_eevdf() for the remaining root cfs_rq callers", &[
+        NotModelled(&[Groups], "between 85570f10a4c6 and this nobody who ran in a group was charged by picks and yields"),
+    ]),
     commit("c6dcd97c8be7", git("2026-09-02"), "idle-stamp-valid", "sched/core: Skip rq->avg_idle update without a valid idle stamp", &[
         Select(IdleEnds::AtSwitch.effect()),
     ]),
+    commit("f8610c57f407", git("<=2026-09-06"), "flat-throttle", "sched/fair: Use cfs_rq->h_curr in throttle_cfs_rq()", &[
+        NotModelled(&[Quotas], "between 85570f10a4c6 and this a running group that had used up its quota ran on to the next pick"),
+    ]),
+    commit("b038383526d8", git("<=2026-09-06"), "flat-distribution", "sched/fair: Use cfs_rq->h_curr in distribute_cfs_runtime()", &[
+        Groundwork("a charge that 28ad5427682b makes as well"),
+    ]),
     commit("f0d243a96f26", git("<=2026-09-27"), "cache-aware-misfit", "sched/fair: Avoid creating misfits during cache-aware balancing", &[
         Balance(GatheringFit::FittingCpu.effect()),
+    ]),
+    commit("0d6526f82c3c", git("<=2026-09-27"), "cache-aware-runnable", "sched/cache: Keep nr_pref_llc_running in the runnable domain, to fix LLC mis-scheduling bug", &[
+        NotModelled(&[Apart("df0d98475954")], "told in the row of df0d98475954: sleepers on their queue do not count there"),
+    ]),
+    commit("d6013e2465d9", git("<=2026-09-27"), "cache-aware-push", "sched/cache: Honor migrate_llc_task semantics in active load balance, to fix LLC mis-scheduling bug", &[
+        NotModelled(&[Apart("df0d98475954")], "told in the row of df0d98475954: a push for a process takes only who prefers that cache"),
     ]),
 ];
