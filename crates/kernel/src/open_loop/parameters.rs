@@ -153,7 +153,9 @@ mod tests {
             let entity = bed.scheduler.se_mut(curr);
             (entity.deadline, entity.protected_until) = (at.plus(3 * MS as i64), at.plus(MS as i64));
             entity.deadline_at_pick = Some(if new_deadline { at } else { entity.deadline });
-            bed.scheduler.makes_way_after(runs, Ns(ms * MS))
+            let (entity, shared) = (bed.entity(runs), &bed.scheduler.shared);
+            let then = entity.vruntime.plus(bed.scheduler.virtual_time(runs, Ns(ms * MS)) as i64);
+            !then.is_before(entity.deadline) || shared.loses_protection(entity.cfs_rq, curr, then)
         };
         for (kernel, new_deadline, from_ms) in
             [("v6.6", true, 3), ("v6.12", false, 3), ("v6.12", true, 1), ("v7.2", false, 1)]

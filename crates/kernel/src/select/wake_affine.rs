@@ -114,16 +114,6 @@ mod tests {
 
     /// Two caches of two CPUs would need a slow path; one cache of four shows the rules for idle CPUs.
     #[test]
-    fn a_load_that_is_pretended_is_what_wakeups_compare() {
-        for (kernel, runnable) in [("v4.18", 700), ("v6.1", 0)] {
-            let mut bed = SchedulerTestbed::new(kernel, 4, 1);
-            bed.scheduler.pretend_cpu_load(Cpu(1), 700);
-            assert_eq!(bed.scheduler.cpu_load(Cpu(1)), 700, "{kernel}");
-            assert_eq!(bed.scheduler.root_averages(Cpu(1)), [700, runnable, 0], "{kernel}");
-        }
-    }
-
-    #[test]
     fn a_waker_that_is_about_to_sleep_pulls_the_task_if_nothing_else_waits_here() {
         let mut bed = SchedulerTestbed::new("v6.5", 4, 1);
         let sleeper = bed.spawn(0, 3);

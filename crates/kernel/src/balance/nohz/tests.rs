@@ -3,6 +3,7 @@
 use super::*;
 use crate::balance::blocked::BlockedUpdate;
 use crate::balance::state::Nohz;
+use crate::cpumask::CpuMask;
 use crate::task::{Policy, TaskId};
 use crate::testbed::{MS, SchedulerTestbed};
 

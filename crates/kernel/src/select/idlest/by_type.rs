@@ -391,7 +391,7 @@ mod tests {
         let local = bed.scheduler.domains.local_group(nodes);
         let other = groups.into_iter().find(|&group| group != local).expect("another node");
         let mut stays = |domain, node, room| {
-            bed.scheduler.force_preferred_node(seeker.wakee.task, node);
+            bed.scheduler.shared.tasks[seeker.wakee.task.index()].preferred_node = node;
             let here = GroupStats { room, ..SPARE };
             bed.scheduler.stays_preferred(domain, seeker, Cpu(0), other, &here)
         };
