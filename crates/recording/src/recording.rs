@@ -72,7 +72,7 @@ pub struct Recording {
     pub shows_throttling: bool,
     /// Whether tasks of the root's group are in groups by session, if they have one; and whether some had at the snapshot.
     pub autogroups_enabled: bool,
-    has_sessions: bool,
+    pub(crate) has_sessions: bool,
 }
 
 /// One thread at the time of the snapshot.
