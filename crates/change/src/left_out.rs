@@ -3,6 +3,7 @@
 //! Must not know: what is asked of the kernels.
 
 use fairlab_analysis::statistics::MetricVerdict;
+use fairlab_event::Cpu;
 use fairlab_kernel::CfsLimit;
 use fairlab_kernel::generation::{LeftOutBetween, MattersWith};
 use fairlab_lab::{Comparison, Kernel, workloads};
@@ -20,6 +21,7 @@ pub fn left_out(one: &Kernel, other: &Kernel, machine: &Machine, workload: &[Str
     let has_groups = !groups.is_empty() || from.autogroup || to.autogroup;
     let is_there = |with: MattersWith| match with {
         MattersWith::Nodes => topology.nr_nodes() > 1,
+        MattersWith::Caches => topology.llc_size(Cpu(0)) < topology.nr_cpus(),
         MattersWith::Smt => topology.has_smt(),
         MattersWith::DifferentCpus => topology.has_asymmetric_capacity(),
         MattersWith::PreferredCpus => topology.has_preferred_cpus(),

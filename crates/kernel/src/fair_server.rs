@@ -6,8 +6,9 @@
 //!
 //! Kernel: `struct sched_dl_entity fair_server` of `struct rq`, kernel/sched/deadline.c. Times in ns of the runqueue's clock.
 //!
-//! Departs: its state begins when the first real-time task is queued, since before that it precedes nothing, except in v6.17 and v6.18
-//! (`ServerRules::keeps_from_start`). Its effect on frequencies (`running_bw`) is left out.
+//! Departs: its state begins when the first real-time task is queued, since before that it precedes nothing. In v6.17 and v6.18 that is not
+//! so: one that watches over nobody uses up its runtime on an idle CPU, is queued, and asks for a reschedule (cccb45d7c429 to f5a538c07df2).
+//! Its effect on frequencies (`running_bw`) is left out.
 //!
 //! Must not know: who is picked, what drives its timer.
 

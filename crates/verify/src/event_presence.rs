@@ -180,8 +180,9 @@ impl EventPresence {
         let if_so = |is_so: bool, demands: u64| if is_so { demands } else { 0 };
         // A group that is made is made to be entered.
         let entered = self.group_moves.saturating_sub(self.ends) + 2 * self.groups_made;
-        // What is taken off its queue and put back, for another nice level or group, shows by its wait that ends.
-        let requeues = self.sleeps + if_so(grouped, self.attaches);
+        // What is taken off its queue and put back, for another nice level or group, shows by its wait that ends; so does who
+        // has waited since it was created.
+        let requeues = self.sleeps + self.forks + if_so(grouped, self.attaches);
         let demand = |named: MissingEventName, count, demands, why, kinds| {
             let MissingEventName { system, event, absent } = named;
             (count == 0 && demands > 1).then_some(MissingEvent { event, system, why, kinds, reason: absent })

@@ -71,8 +71,8 @@ fn a_trace_without_what_is_needed_is_refused_in_one_line() {
     assert!(refusal(&verify(&bare, "debian-6.1")).contains("holds no trace"));
     let header = "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n";
     for (event, missing) in [
-        ("sched_process_free", "no sched_switch, no sched_wakeup or sched_waking, no sched_stat_runtime"),
-        ("sched_waking", "no sched_switch, no sched_stat_runtime"),
+        ("sched_process_free", "no sched_switch, no sched_wakeup, no sched_stat_runtime"),
+        ("sched_waking", "no sched_switch, no sched_wakeup, no sched_stat_runtime"),
     ] {
         let line =
             format!("          <idle>-0       [000] d....     1.000001: {event}: comm=a pid=7 prio=120");

@@ -172,7 +172,7 @@ fn a_tree_chooses_its_model_itself() {
     let release = &answer["releases"][0];
     assert_eq!(release["sources"], "debian:6.1");
     let backports = release["backports"].as_array().expect("names");
-    assert!(backports.len() > 10 && backports.contains(&Value::from("newidle-next")), "{backports:?}");
+    assert!(backports.len() >= 10 && backports.contains(&Value::from("newidle-next")), "{backports:?}");
     assert!(release["kernel"].as_str().is_some_and(|name| name.ends_with("+preemptible")), "{release}");
 }
 

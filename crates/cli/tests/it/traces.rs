@@ -146,7 +146,7 @@ fn a_folder_of_pages_is_a_trace_for_every_command() {
     // It is read; that it lacks events is another matter.
     let verified = fairlab(&["verify", &pages, "--kernel", "v6.6", "--machine", "vm4"]);
     assert!(
-        text(&verified.stderr).contains("the trace has no sched_stat_runtime"),
+        text(&verified.stderr).contains("the trace has no sched_wakeup, no sched_stat_runtime"),
         "{}",
         text(&verified.stderr)
     );

@@ -11,8 +11,7 @@ use crate::domain::SchedDomains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::load_update::UPTIME;
 use crate::fair::rules::Placement;
-use crate::fair_server::rules::CountServer;
-use crate::fair_server::state::{FairServer, FairServers};
+use crate::fair_server::state::FairServers;
 use crate::generation::Generation;
 use crate::group::TaskGroup;
 use crate::process::Processes;
@@ -57,7 +56,7 @@ impl Scheduler {
             marked: Vec::new(),
             started_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
-            fair_servers: FairServers::new(topology.nr_cpus(), sysctl.fair_server_runtime, generation.server),
+            fair_servers: FairServers::new(topology.nr_cpus(), sysctl.fair_server_runtime),
             hrticks_moved: Vec::new(),
             hrtick_calls: Vec::new(),
             line_uses: LineUses::default(),
@@ -83,11 +82,6 @@ impl Scheduler {
             scheduler.shared.cpus.push(CpuContext::new(idle));
             let capacity = scheduler.domains.cpu_capacity_orig(cpu);
             let mut rq = Rq::new(cpu, capacity, idle_time);
-            // That of the CPU that boots stopped among its tasks.
-            let uncounted = scheduler.shared.generation.server.count == CountServer::NotAtAll;
-            if scheduler.shared.fair_servers.watch() && uncounted && cpu != Cpu(0) {
-                rq.fair_server = FairServer::AFTER_BOOT;
-            }
             if scheduler.shared.processes.active() {
                 rq.llc_counts = vec![0; nr_cpus];
             }

@@ -32,11 +32,3 @@ rules! {
         }
     }
 }
-
-impl ServerRules {
-    /// Whether servers take CPUs from fair tasks, and so matter before any real-time task. Between cccb45d7c429 and f5a538c07df2
-    /// one that watches over nobody uses up its runtime on an idle CPU, is queued, and asks for a reschedule.
-    pub const fn keeps_from_start(self) -> bool {
-        matches!(self.stop, StopServer::AtPick)
-    }
-}

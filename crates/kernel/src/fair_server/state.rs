@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::fair_server::rules::{ServerRules, ServerStart};
+use crate::fair_server::rules::ServerStart;
 
 /// Its period (`dl_period`, and `dl_deadline`).
 pub(super) const PERIOD: u64 = 1_000_000_000;
@@ -40,7 +40,7 @@ pub(crate) struct FairServer {
 pub(crate) struct FairServers {
     /// What each has in a period, ns (`dl_runtime`); 0: there is none.
     pub(super) runtime: u64,
-    /// Their state is kept: a real-time task has been queued somewhere, or they act without one.
+    /// A real-time task has been queued somewhere.
     pub(super) watch: bool,
     /// Of each CPU's server where its timer runs and when it expires, by the driver's clock.
     pub(super) timers: Vec<Option<(Cpu, u64)>>,
@@ -48,9 +48,8 @@ pub(crate) struct FairServers {
 
 impl FairServers {
     /// Servers of so many CPUs with this runtime, ns.
-    pub fn new(nr_cpus: usize, runtime: u64, rules: ServerRules) -> FairServers {
-        let watch = runtime > 0 && rules.keeps_from_start();
-        FairServers { runtime, watch, timers: vec![None; nr_cpus] }
+    pub fn new(nr_cpus: usize, runtime: u64) -> FairServers {
+        FairServers { runtime, watch: false, timers: vec![None; nr_cpus] }
     }
 
     /// Whether anything is kept of them.
@@ -66,19 +65,6 @@ pub(super) const fn before(time: u64, other: u64) -> bool {
 }
 
 impl FairServer {
-    /// That of a CPU that has idled since it booted: its time came, and nobody looked whether it had a task. All of its runtime goes when
-    /// the first fair task ends the idling.
-    pub const AFTER_BOOT: FairServer = FairServer {
-        active: true,
-        queued: true,
-        throttled: false,
-        armed: false,
-        running: false,
-        idles: false,
-        runtime: 0,
-        deadline: u64::MAX,
-    };
-
     /// Kernel: `replenish_dl_new_period()`.
     pub(super) fn begin_period(&mut self, now: u64, runtime: u64) {
         self.deadline = now + PERIOD;

@@ -144,21 +144,3 @@ fn starts_at_once(kernel: &str) -> bool {
 fn a_server_that_ran_starts_deferred_from_v6_19() {
     assert_eq!(["v6.12", "v6.18", "v6.19", "v7.2"].map(starts_at_once), [true, true, false, false]);
 }
-
-/// Whether a CPU that idles, and never had a real-time task, is asked to reschedule by its server.
-fn disturbs_idling(kernel: &str) -> bool {
-    let mut bed = SchedulerTestbed::new(kernel, 1, 1);
-    bed.spawn(0, 0);
-    bed.pass(MS);
-    bed.sleep(0);
-    bed.pass(1000 * MS);
-    bed.expire_timers();
-    bed.scheduler.need_resched(Cpu(0))
-}
-
-#[test]
-fn a_server_disturbed_cpus_without_real_time_tasks_in_two_releases() {
-    let kernels = ["v6.12", "v6.16", "cccb45d7c429", "v6.17", "v6.18", "f5a538c07df2", "v7.2"];
-    assert_eq!(kernels.map(disturbs_idling), [false, false, true, true, true, false, false]);
-    assert!(!disturbs_idling("v6.18,fair_server_runtime=0") && !disturbs_idling("v6.18+f5a538c07df2"));
-}

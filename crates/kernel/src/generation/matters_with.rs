@@ -9,6 +9,8 @@ use super::feature::Feature;
 pub enum MattersWith {
     /// Several memory nodes.
     Nodes,
+    /// Several last-level caches.
+    Caches,
     /// Cores of several threads.
     Smt,
     /// CPUs of different capacities.
@@ -38,6 +40,7 @@ impl MattersWith {
     fn clause(self) -> &'static str {
         match self {
             MattersWith::Nodes => "on several memory nodes",
+            MattersWith::Caches => "on several last-level caches",
             MattersWith::Smt => "on cores of several threads",
             MattersWith::DifferentCpus => "on CPUs of different capacities",
             MattersWith::PreferredCpus => "on CPUs that are preferred to others",

@@ -194,11 +194,11 @@ fn all_verified(jobs: &[Job]) -> (Vec<String>, BTreeMap<DecisionKind, u64>) {
 
 /// How many decisions of a kind are judged in all runs together, so that agreement means something.
 const LEAST: [(DecisionKind, u64); 7] = [
-    (DecisionKind::Vruntime, 100_000),
-    (DecisionKind::Placement, 20_000),
-    (DecisionKind::Pick, 10_000),
-    (DecisionKind::WakeupPreempt, 20_000),
-    (DecisionKind::TickPreempt, 2_000),
-    (DecisionKind::DelayedDequeue, 10_000),
-    (DecisionKind::WakeupCpu, 50_000),
+    (DecisionKind::Vruntime, 20_000),
+    (DecisionKind::Placement, 2_000),
+    (DecisionKind::Pick, 1_000),
+    (DecisionKind::WakeupPreempt, 1_000),
+    (DecisionKind::TickPreempt, 300),
+    (DecisionKind::DelayedDequeue, 300),
+    (DecisionKind::WakeupCpu, 1_000),
 ];

@@ -29,7 +29,7 @@ const fn says(commit: &'static str, file: &'static str, says: &'static str) -> C
 
 /// In the log's order.
 #[rustfmt::skip]
-const PROBES: [CommitProbe; 67] = [
+const PROBES: [CommitProbe; 66] = [
     says("util-est-dequeued-first", FAIR, "util_est_update(&rq->cfs, p, task_sleep);"),
     says("misfit-unbound", FAIR, "if (!p || p->nr_cpus_allowed == 1"),
     says("load-shift", FAIR, "shr_bound(load, env->sd->nr_balance_failed)"),
@@ -66,10 +66,6 @@ const PROBES: [CommitProbe; 67] = [
     says("reweight-keeps-lag", FAIR, "static void reweight_eevdf(struct"),
     says("idle-core-fix", FAIR, "if (idle_smt == -1)"),
     says("util-doubling", FAIR, "shr_bound(util, env->sd->nr_balance_failed)"),
-    CommitProbe {
-        commit: "sibling-in-domain", file: FAIR,
-        says: "if (!cpumask_test_cpu(cpu, sched_domain_span(sd)))", unless: "select_idle_smt(struct task_struct *p, int target)",
-    },
     says("core-in-domain", FAIR, "if (*idle_cpu == -1 && cpumask_test_cpu(cpu, cpus))"),
     says("look-no-further", FAIR, "if (env->loop > env->loop_max) break;"),
     says("idle-reweight", CORE, "lw.weight = scale_load(WEIGHT_IDLEPRIO);"),

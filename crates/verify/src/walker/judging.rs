@@ -9,6 +9,10 @@ use super::super::tally::{DecisionKind, MissedDecision};
 use super::super::verdict::DecisionOutcome;
 use super::Walker;
 
+/// A running group's entity is charged whenever something joins or leaves its queue, so that minima and averages of all its CPU's queues, and
+/// loads, are not those that the last probe has shown.
+const UNPROBED_CHARGES: &str = "groups are charged at moments that no probe shows";
+
 /// Where a decision is judged.
 #[derive(Clone, Copy)]
 pub(super) struct DecisionPlace<'r> {
@@ -45,7 +49,8 @@ impl Walker {
                 (self.by_lag && !self.probed && on_queue)
                     .then_some("probes do not show where entities stand"),
             )
-            .unless((self.groups_hidden && on_queue).then_some("groups of tasks are not shown"));
+            .unless((self.groups_hidden && on_queue).then_some("groups of tasks are not shown"))
+            .unless((self.probed && !self.groups.is_flat()).then_some(UNPROBED_CHARGES));
         self.tally.count(kind, case, outcome);
         outcome
     }

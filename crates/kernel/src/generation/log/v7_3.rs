@@ -101,9 +101,9 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         Balance(GatheringFit::FittingCpu.effect()),
     ]),
     commit("0d6526f82c3c", git("<=2026-09-27"), "cache-aware-runnable", "sched/cache: Keep nr_pref_llc_running in the runnable domain, to fix LLC mis-scheduling bug", &[
-        NotModelled(&[Apart("df0d98475954")], "told in the row of df0d98475954: sleepers on their queue do not count there"),
+        NotModelled(&[Caches], "told in the row of df0d98475954: sleepers on their queue do not count there"),
     ]),
     commit("d6013e2465d9", git("<=2026-09-27"), "cache-aware-push", "sched/cache: Honor migrate_llc_task semantics in active load balance, to fix LLC mis-scheduling bug", &[
-        NotModelled(&[Apart("df0d98475954")], "told in the row of df0d98475954: a push for a process takes only who prefers that cache"),
+        NotModelled(&[Caches], "told in the row of df0d98475954: a push for a process takes only who prefers that cache"),
     ]),
 ];
