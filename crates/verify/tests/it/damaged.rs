@@ -142,18 +142,17 @@ const DELAYS: [&str; 4] = ["sched_stat_sleep", "sched_stat_blocked", "sched_stat
 
 #[test]
 fn what_is_judged_without_schedstats_is_right() {
-    for (name, kernel, picks) in [
-        ("5.10-hackbench-4", "debian-5.10", 100),
-        ("6.1-forkstorm-4-probed", "debian-6.1", 0),
-        ("6.12-hackbench-4-probed", "debian-6.12", 50),
+    for (name, kernel) in [
+        ("5.10-hackbench-4", "debian-5.10"),
+        ("6.1-forkstorm-4-probed", "debian-6.1"),
+        ("6.12-hackbench-4-probed", "debian-6.12"),
     ] {
         let agreement = without(&DELAYS, name, kernel);
         for kind in DecisionKind::ALL {
             let share = share(&agreement, kind);
             assert!(share.missed() * 400 <= share.judged, "{name}: {kind:?} {share:?}");
         }
-        let judged = share(&agreement, DecisionKind::Pick).judged;
-        assert!(judged >= picks, "{name}: {judged} picks");
+        assert!(agreement.kinds.iter().any(|(_, tally)| !tally.not_judged.is_empty()), "{name}");
     }
 }
 
