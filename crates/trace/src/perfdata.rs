@@ -623,7 +623,7 @@ mod tests {
                 let _ = try_read(&bytes[..cut]);
             }
             for at in 0..bytes.len() {
-                for value in [bytes[at] ^ 1, bytes[at] ^ 0x80, 0xff] {
+                for value in [bytes[at] ^ 1, bytes[at] ^ 0x80, 0, 0x7f, 0xff] {
                     let mut damaged = bytes.clone();
                     damaged[at] = value;
                     let _ = try_read(&damaged);

@@ -701,7 +701,7 @@ mod tests {
                 if bytes[at] == 0 && at % 16 != 0 {
                     continue;
                 }
-                for damage in [0x01, 0x80] {
+                for damage in [0x01, 0x10, 0x80, 0xff] {
                     let mut damaged = bytes.clone();
                     damaged[at] ^= damage;
                     let _ = try_read_any(&damaged, &options);
