@@ -160,6 +160,8 @@ impl RecordKind {
             EventKind::Marker { text } => {
                 group_told(text).map_or_else(|| RecordKind::Marker(Marker::of(text)), RecordKind::Group)
             }
+            // Part of a step, as a probe there would be; what it tells, probes tell, too.
+            EventKind::SchedPlace(_) => RecordKind::OtherProbe,
             EventKind::Kprobe { name, fields } => {
                 ProbeHit::read(name, fields).map_or(RecordKind::OtherProbe, RecordKind::Probe)
             }

@@ -18,7 +18,7 @@ pub enum DecisionOutcome {
 
 impl DecisionOutcome {
     /// Whether the kernel did what the model says; if not, it is missed as `missed`.
-    pub(super) fn of<T: PartialEq>(model: T, kernel: T, missed: &'static str) -> DecisionOutcome {
+    pub(super) fn of<T: PartialEq + Copy>(model: T, kernel: T, missed: &'static str) -> DecisionOutcome {
         if model == kernel { DecisionOutcome::Agree } else { DecisionOutcome::Missed(missed) }
     }
 

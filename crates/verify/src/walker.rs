@@ -99,6 +99,8 @@ struct SeenEvents {
     events: u64,
     /// A probe at `resched_curr()`.
     resched_probe: bool,
+    /// A probe at `task_tick_fair()`.
+    tick_probe: bool,
     /// A probe at `set_cpus_allowed_common()`.
     mask_probe: bool,
     /// A probe at `dequeue_entities()`: delayed dequeues are shown.
@@ -279,6 +281,8 @@ impl Walker {
     fn after(&mut self, record: &EventRecord) {
         let cpu = &mut self.cpus[record.cpu.index()];
         cpu.reported = record.time;
+        // A tick that charges nothing says nothing after its probe.
+        cpu.in_tick &= record.flags.in_hardirq();
         let ends_asking = matches!(
             record.what,
             RecordKind::Waking(_)

@@ -165,7 +165,7 @@ fn contexts_and_kinds_of_events_are_missing() {
         |kind| !matches!(kind, EventKind::SchedStatRuntime { .. }),
         |kind| !matches!(kind, EventKind::SchedWaking(_) | EventKind::SchedStatRuntime { .. }),
     ];
-    for (seed, kept) in (0..2).flat_map(|seed| without.map(|kept| (seed, kept))) {
+    for (seed, kept) in (0..3).flat_map(|seed| without.map(|kept| (seed, kept))) {
         let mut whole = made(seed, 100);
         whole.retain(|event| kept(&event.kind));
         judge_all_cuts(&whole);

@@ -201,6 +201,7 @@ fn a_kernel_is_set_otherwise_or_says_what_it_has() {
             ["--set", "NEXTBUDDY"],
             "this kernel has no scheduler feature NEXTBUDDY; it has GENTLE_FAIR_SLEEPERS",
         ),
+        (["--set", "latency=1"], "this kernel's scheduler has no setting 'latency'; it has "),
         (["--append", "isolcpuss=1"], "this kernel did not take its parameter 'isolcpuss=1'; "),
     ] {
         let output = run(&words);
@@ -297,7 +298,7 @@ fn placement_is_recorded_by_probes_in_a_guest() {
 #[test]
 #[ignore = "boots machines; make test asks for it"]
 fn an_interrupt_at_any_moment_ends_everything() {
-    for after_ms in [0, 20, 200, 2_000] {
+    for after_ms in [0, 5, 20, 60, 200, 700, 2_000, 5_000] {
         let folder = place("moment");
         let out = folder.join("out");
         let mut command = boot(&["debian:bookworm", "--out", out.to_str().expect("a path"), "jobs", "spin"]);

@@ -163,7 +163,7 @@ impl Shared {
 impl LockedRq<'_> {
     /// Places an entity and reports it.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
-        self.probe_entity(ProbePoint::Place, "place_entity", se);
+        self.probe_entity(ProbePoint::Place, "place_entity", cfs_rq, se);
         let average = self.shared.average_for_placement(cfs_rq);
         if self.shared.generation.fair.placement == Placement::Lag {
             self.probe_average("place_entity", cfs_rq, average);

@@ -288,7 +288,7 @@ impl LockedRq<'_> {
     }
 
     fn set_next_entity(&mut self, se: SeId, picked: bool) {
-        self.probe_entity(ProbePoint::SetNextEntity, "set_next_entity", se);
+        self.probe_entity(ProbePoint::SetNextEntity, "set_next_entity", self.se(se).cfs_rq, se);
         let (cfs_rq, on_rq) = (self.se(se).cfs_rq, self.se(se).on_rq);
         let queue = self.cfs(cfs_rq);
         let clock = self.rq.clock.0;

@@ -81,10 +81,10 @@ impl Shared {
 impl LockedRq<'_> {
     /// A function is entered that is about one entity and its queue.
     #[inline]
-    pub(crate) fn probe_entity(&mut self, point: ProbePoint, function: &'static str, se: SeId) {
+    pub(crate) fn probe_entity(&mut self, point: ProbePoint, function: &'static str, cfs_rq: CfsRqId, se: SeId) {
         self.probe(point, move |queue| {
             let mut text = ProbeText::entry(function);
-            queue.show_queue(&mut text, queue.se(se).cfs_rq);
+            queue.show_queue(&mut text, cfs_rq);
             queue.shared.show_entity(&mut text, se);
             text
         });
@@ -147,7 +147,8 @@ impl LockedRq<'_> {
     #[inline]
     pub(crate) fn probe_dequeue(&mut self, se: SeId) {
         if self.shared.generation.features.has(Feature::DelayDequeue) {
-            self.probe_entity(ProbePoint::DequeueEntities, "dequeue_entities", se);
+            let cfs_rq = self.se(se).cfs_rq;
+            self.probe_entity(ProbePoint::DequeueEntities, "dequeue_entities", cfs_rq, se);
         }
     }
 

@@ -90,14 +90,17 @@ impl Walker {
         let info = &mut self.cpus[cpu.index()];
         let [in_tick, in_hrtick] = [&mut info.in_tick, &mut info.in_hrtick].map(std::mem::take);
         let in_group_timer = info.in_group_timer || info.returning.is_some();
-        let is_tick = record.flags.in_hardirq() && !in_group_timer && !self.queues_woken_next(cpu);
-        if (is_tick || in_tick) && in_hrtick {
+        let is_tick = match self.seen.tick_probe {
+            true => in_tick,
+            false => record.flags.in_hardirq() && !in_group_timer && !self.queues_woken_next(cpu),
+        };
+        if is_tick && in_hrtick {
             let why = "the timer at the end of a slice";
             self.count(DecisionKind::TickPreempt, "hrtick", DecisionOutcome::NotJudged(why));
             self.tick_levels(cpu);
             // That timer asks without looking.
             self.sched.force_need_resched(cpu, true, false);
-        } else if is_tick || in_tick {
+        } else if is_tick {
             self.judge_tick(record, task, cpu, was_pending);
         } else if !in_interrupt(record) && self.takes_yield(task) {
             self.apply_yield(task, cpu);

@@ -24,10 +24,11 @@ pub(super) enum Unthrottled {
 impl Walker {
     /// Whether a decision hangs on whether a group with a quota is throttled, and nothing shows that: the group has tasks
     /// on the queue's CPU, or, where CPUs are compared, on any.
-    pub(super) fn hides_throttling(&self, kind: DecisionKind, queue: QueueId) -> bool {
+    pub(super) fn hides_throttling(&self, kind: DecisionKind, case: &str, queue: QueueId) -> bool {
         let all = match kind {
             _ if self.recording.shows_throttling => return false,
-            DecisionKind::Vruntime => return false,
+            // What a task is charged is its own.
+            DecisionKind::Vruntime if !case.starts_with("group ") => return false,
             DecisionKind::WakeupCpu | DecisionKind::Balance => true,
             _ => false,
         };

@@ -9,10 +9,6 @@ use super::super::tally::{DecisionKind, MissedDecision};
 use super::super::verdict::DecisionOutcome;
 use super::Walker;
 
-/// A running group's entity is charged whenever something joins or leaves its queue, so that minima and averages of all its CPU's queues, and
-/// loads, are not those that the last probe has shown.
-const UNPROBED_CHARGES: &str = "groups are charged at moments that no probe shows";
-
 /// Where a decision is judged.
 #[derive(Clone, Copy)]
 pub(super) struct DecisionPlace<'r> {
@@ -49,8 +45,7 @@ impl Walker {
                 (self.by_lag && !self.probed && on_queue)
                     .then_some("probes do not show where entities stand"),
             )
-            .unless((self.groups_hidden && on_queue).then_some("groups of tasks are not shown"))
-            .unless((self.probed && !self.groups.is_flat()).then_some(UNPROBED_CHARGES));
+            .unless((self.groups_hidden && on_queue).then_some("groups of tasks are not shown"));
         self.tally.count(kind, case, outcome);
         outcome
     }
@@ -63,7 +58,7 @@ impl Walker {
         outcome: DecisionOutcome,
         circumstances: impl FnOnce(&Walker) -> [String; 2],
     ) -> DecisionOutcome {
-        let throttled = outcome.is_judged() && self.hides_throttling(judged.kind, judged.queue);
+        let throttled = outcome.is_judged() && self.hides_throttling(judged.kind, judged.case, judged.queue);
         let outcome = outcome.unless(throttled.then_some("a group may be throttled"));
         let outcome = self.count(judged.kind, judged.case, outcome);
         let DecisionOutcome::Missed(reason) = outcome else { return outcome };

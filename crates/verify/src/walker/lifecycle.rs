@@ -123,8 +123,8 @@ impl Walker {
         }
         self.sched.flush_given_weights(cpu);
         if moved {
-            // Where its groups come to stand is shown later, if at all.
-            self.doubt_running_groups(cpu);
+            // Where its groups come to stand is shown later, if at all: each is given a weight twice in one step, and rounded twice.
+            self.forget_running_groups(cpu);
         }
         if moved && by == cpu {
             // The group may be throttled: sched_move_task() has the task picked again.

@@ -19,6 +19,7 @@ impl Walker {
         self.take_clock(probe);
         match probe.at {
             At::Tick => {
+                self.seen.tick_probe = true;
                 self.cpus[record.cpu.index()].in_tick = true;
                 self.compare_entity(record, probe);
             }
@@ -72,6 +73,7 @@ impl Walker {
             }
             At::DequeueEntity | At::SetNextEntity | At::SetNextTask | At::PutPrevEntity => {
                 self.note_taken_off(record, probe);
+                self.charge_passed_over(probe);
                 if !self.is_done(probe) {
                     self.compare_minimum(record, probe);
                 }
@@ -205,6 +207,17 @@ impl Walker {
             if self.sched.entity_view(entity).on_rq {
                 self.sched.charge_queue(self.sched.queue_of(entity));
             }
+        }
+    }
+
+    /// Another entity takes the place of a group's that runs on: the look for it has charged that group's up to the runqueue's clock.
+    fn charge_passed_over(&mut self, probe: &ProbeHit) {
+        let queue = self.probed_queue(probe).filter(|_| probe.at == At::SetNextEntity && self.clocks_shown);
+        let Some(queue) = queue else { return };
+        let passed_over = self.sched.current_of(queue).filter(|curr| curr.task.is_none() && curr.on_rq);
+        if passed_over.is_some_and(|curr| Some(curr.id) != self.probed_entity(probe)) {
+            self.sched.stand_on(self.sched.cpu_of(queue));
+            self.sched.charge_queue(queue);
         }
     }
 
@@ -462,7 +475,12 @@ impl Walker {
         match view.task {
             Some(task) if self.sched.is_delayed(task) => self.sched.force_delayed_out(task),
             None if view.delayed => self.sched.force_delayed_group_out(entity),
-            _ => return,
+            _ => {
+                // The kernel had it asleep there, the core has it awake: what else is queued is not known.
+                let cpu = self.sched.cpu_of(self.sched.queue_of(entity));
+                self.cpus[cpu.index()].queue_known &= !view.on_rq;
+                return;
+            }
         }
         self.sched.flush_given_weights(self.sched.cpu_of(self.sched.queue_of(entity)));
         let info = self.knowledge.entity_mut(entity);

@@ -34,6 +34,13 @@ struct ShownSelection {
     loads: [bool; 2],
 }
 
+impl ShownSelection {
+    fn finds_several_idle(&self) -> bool {
+        let cpus = self.cpus.iter().flatten();
+        cpus.filter(|cpu| cpu.idle != Some(false)).count() > 1
+    }
+}
+
 impl Walker {
     /// A probe shows a selection beginning, and the state that it finds.
     pub(super) fn on_select(&mut self, record: &EventRecord, probe: &ProbeHit) {
@@ -98,6 +105,10 @@ impl Walker {
             ),
             (self.scales, "what energy wakeups go by is not shown"),
             (by_usage && !shown.usage, "how much CPUs are used is not shown"),
+            (
+                answer.reason == SelectReason::IdlestInGroup && shown.finds_several_idle(),
+                "how deeply idle CPUs sleep is not shown",
+            ),
             (search.weighed.is_some() && !shown.loads[0], "loads of tasks are not shown"),
             (search.weighed == Some(true) && !shown.loads[1], "loads of tasks are not shown"),
             (by_reach && !self.reach_shown, "how far a search goes is not shown"),
@@ -258,7 +269,7 @@ impl Walker {
             match probe.at {
                 At::SelectTaskRqReturn | At::SelectTaskRq => break,
                 At::AvailableIdle => {
-                    question = probe.get(Key::OtherCpu).and_then(|cpu| self.cpu_numbered(cpu))
+                    question = probe.get(Key::OtherCpu).and_then(|cpu| self.cpu_numbered(cpu));
                 }
                 At::AvailableIdleReturn => {}
                 _ => continue,

@@ -369,9 +369,13 @@ impl Walker {
     /// Something joins or leaves queues of `cpu`: running groups' entities are charged there at a moment that nothing shows, unless
     /// probes show the clock. Where they stand is not known until it is shown.
     pub(super) fn doubt_running_groups(&mut self, cpu: Cpu) {
-        if self.clocks_shown {
-            return;
+        if !self.clocks_shown {
+            self.forget_running_groups(cpu);
         }
+    }
+
+    /// Where the running groups' entities of `cpu` stand is not known until it is shown.
+    pub(super) fn forget_running_groups(&mut self, cpu: Cpu) {
         for entity in self.sched.levels(self.sched.curr(cpu)).into_iter().skip(1) {
             self.knowledge.entity_mut(entity).known = false;
             self.knowledge.set_minimum_known(self.sched.queue_of(entity), false);

@@ -71,7 +71,8 @@ impl Walker {
     /// A probe shows the running task going to sleep: where no time has passed on its runqueue's clock, it leaves its queue
     /// without being charged.
     pub(super) fn block_uncharged(&mut self, record: &EventRecord, probe: &ProbeHit) {
-        if self.by_lag {
+        // Where sleepers may stay, the probes of dequeue_entities() show who leaves.
+        if self.by_lag && self.seen.dequeue_probe {
             return;
         }
         let cpu = record.cpu;
@@ -243,7 +244,9 @@ impl Walker {
             }
             self.take_off(task);
         }
-        self.cpus[cpu.index()].queue_known = true;
+        // A group without tasks that the core has there still has left, at a moment that was not shown.
+        let root = self.sched.queue_view(self.root_queue(cpu));
+        self.cpus[cpu.index()].queue_known = root.entities().next().is_none();
     }
 
     /// A pending reschedule was acted upon, and the running task was picked again.

@@ -473,7 +473,7 @@ fn any_cut_of_any_form_leaves_the_reader_standing_and_what_was_before_it_as_it_w
     each_form(|name, front, body, wrap| {
         let (text, _) = form(&events[start..start + 3], front, body, wrap);
         let (whole, _) = read_text(text.as_bytes());
-        for cut in (0..text.len()).step_by(3) {
+        for cut in 0..text.len() {
             let mut keeper = Keeper::default();
             let part = text.as_bytes().get(..cut).unwrap_or_default();
             if ftrace_text::read(part, &ReadOptions::default(), &mut keeper).is_err() {
