@@ -58,19 +58,21 @@ pub fn causes_of(
 ) -> Result<Vec<CausesAnswer>, LabError> {
     let mut answers = compare_causes(sides)?;
     let Some(experiment) = experiment else { return Ok(answers) };
+    let Some((baseline, others)) = experiment.sides.split_first() else { return Ok(answers) };
     let setting = RunSetting {
-        machine: experiment.machine.clone(),
-        machine_name: experiment.machine.name.clone(),
-        workload: experiment.workload.clone(),
-        warmup: experiment.warmup,
-        duration: experiment.duration,
+        machine: baseline.machine.clone(),
+        machine_name: baseline.machine_name.clone(),
+        workload: baseline.workload.clone(),
+        warmup: baseline.warmup,
+        duration: baseline.duration,
         first_seed: experiment.seeds.first().copied().unwrap_or(1),
         by_name: Default::default(),
         time: experiment.time,
     };
-    let Some((baseline, others)) = experiment.kernels.split_first() else { return Ok(answers) };
-    for (answer, kernel) in answers.iter_mut().zip(others) {
-        match parting((baseline, kernel), &setting, stop) {
+    // Where more than the kernel differs, decisions part from the start, and the first one tells nothing.
+    let beside = answers.iter_mut().zip(others).filter(|(_, side)| side.is_in_setting_of(baseline));
+    for (answer, side) in beside {
+        match parting((&baseline.kernel, &side.kernel), &setting, stop) {
             Ok(found) => answer.difference = found,
             // What is known of the causes stands.
             Err(error) => answer.notices.push(format!("where both part was not found: {error}")),

@@ -8,7 +8,7 @@ use fairlab_lab::answer::{CompareAnswer, MetricAnswer};
 use fairlab_lab::names::{ShownMetrics, metrics_of};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::{
-    Caller, CompareOptions, Comparison, Experiment, LabError, RunSide, Sets, Sides, Wanted, compare_sides,
+    Caller, CompareOptions, Comparison, LabError, RunSide, Sets, Sides, Wanted, compare_sides,
 };
 
 use crate::causes::causes_of;
@@ -42,14 +42,15 @@ impl CompareSpec {
         let mut metrics = metrics_of(&shown.whose, metrics)?;
         let rules = Rules::of(rules, &shown.whose);
         let names = metrics.iter().map(|metric| metric.name.clone()).collect();
-        let options = CompareOptions { margin, metrics: names, shown: shown.clone() };
+        let options =
+            CompareOptions { margin, metrics: names, shown: shown.clone(), ..CompareOptions::default() };
         metrics.extend(rules.metrics().cloned());
         Ok(CompareSpec { options, rules, wanted: Wanted { metrics, shown, time, causes: explain } })
     }
 
     /// Sees to it that the first runs have what is asked for.
-    fn accept(&self, first: &[RunSide]) -> Result<(), LabError> {
-        compare_sides(first, &self.options)?;
+    fn accept(&self, first: &[RunSide], options: &CompareOptions) -> Result<(), LabError> {
+        compare_sides(first, options)?;
         self.rules.accept(first)
     }
 }
@@ -73,13 +74,15 @@ pub fn compare<'s>(
     provenance: Provenance,
     caller: &Caller<'_>,
 ) -> Result<Compared<'s>, LabError> {
-    let accept = |first: &[RunSide]| spec.accept(first);
+    let may_differ = sides.experiment().is_some_and(|experiment| !experiment.is_of_kernels());
+    let options = CompareOptions { may_differ, ..spec.options.clone() };
+    let accept = |first: &[RunSide]| spec.accept(first, &options);
     let asks = !spec.wanted.metrics.is_empty();
     let sets = sides.sets(&spec.wanted, provenance, caller, asks.then_some(&accept))?;
-    let mut comparison = Comparison { partial: sets.partial, ..compare_sides(&sets.sides, &spec.options)? };
+    let mut comparison = Comparison { partial: sets.partial, ..compare_sides(&sets.sides, &options)? };
     comparison.notices.extend(sets.notices.iter().cloned());
-    if let Some(Experiment { kernels, machine, workload, .. }) = sets.experiment {
-        mind_left_out(&mut comparison, kernels, machine, workload);
+    if let Some(experiment) = sets.experiment {
+        mind_left_out(&mut comparison, &experiment.sides);
     }
     let mut answer = CompareAnswer::from(comparison);
     if spec.wanted.causes {

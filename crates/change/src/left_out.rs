@@ -6,7 +6,7 @@ use fairlab_analysis::statistics::MetricVerdict;
 use fairlab_event::Cpu;
 use fairlab_kernel::CfsLimit;
 use fairlab_kernel::generation::{LeftOutBetween, MattersWith};
-use fairlab_lab::{Comparison, Kernel, workloads};
+use fairlab_lab::{Comparison, ExperimentSide, Kernel, workloads};
 use fairlab_sim::Machine;
 
 /// What is not modelled and can matter between two kernels; nothing, unless both are modelled.
@@ -38,18 +38,22 @@ pub fn left_out(one: &Kernel, other: &Kernel, machine: &Machine, workload: &[Str
     from.left_out_to(to, &is_there)
 }
 
-/// Says of each kernel what lies between it and the first one, and is not modelled. Where nothing else lies there, that is the verdict.
-pub fn mind_left_out(
-    comparison: &mut Comparison,
-    kernels: &[Kernel],
-    machine: &Machine,
-    workload: &[String],
-) {
-    let Some((baseline, others)) = kernels.split_first() else { return };
-    for kernel in others {
-        let found = left_out(baseline, kernel, machine, workload);
-        comparison.notices.extend(found.line(baseline.name(), kernel.name()));
-        for row in comparison.rows.iter_mut().filter(|row| found.is_all && row.kernel == kernel.name()) {
+/// The same between the kernels of two sides; nothing where they differ in more, which is no question to the kernels' log.
+pub fn left_out_between(one: &ExperimentSide, other: &ExperimentSide) -> LeftOutBetween {
+    match other.is_in_setting_of(one) {
+        true => left_out(&one.kernel, &other.kernel, &one.machine, &one.workload),
+        false => LeftOutBetween::default(),
+    }
+}
+
+/// Says of each side what lies between its kernel and the first one's, and is not modelled. Where nothing else lies there, that is the
+/// verdict.
+pub fn mind_left_out(comparison: &mut Comparison, sides: &[ExperimentSide]) {
+    let Some((baseline, others)) = sides.split_first() else { return };
+    for side in others {
+        let found = left_out_between(baseline, side);
+        comparison.notices.extend(found.line(baseline.kernel.name(), side.kernel.name()));
+        for row in comparison.rows.iter_mut().filter(|row| found.is_all && row.kernel == side.name) {
             row.verdict = MetricVerdict::NotModelled;
             row.more = None;
         }

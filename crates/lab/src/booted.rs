@@ -194,6 +194,7 @@ fn result(
     }
     metrics.extend(by_name);
     Ok(RunResult {
+        side: None,
         kernel: spec.kernel.name.clone(),
         machine: spec.machine.clone(),
         workload: line_of(&spec.workload),

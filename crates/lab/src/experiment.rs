@@ -1,4 +1,4 @@
-//! Many runs: every kernel with every seed. Those that do not disturb each other go on at once, on all cores.
+//! Many runs: every side with every seed. Those that do not disturb each other go on at once, on all cores.
 //!
 //! Must not know: how runs are made on kernels of each kind, and what is found in them.
 
@@ -8,32 +8,48 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::selector::TimeRange;
 use fairlab_event::Ns;
+use fairlab_files::shell::line_of;
 use fairlab_sim::Machine;
 
+use crate::setting::duration;
 use crate::{
     Kernel, LabError, Progress, RunFolder, RunResult, RunSetting, RunSpec, SettingWords, run, workers,
 };
 
-/// Kernels × seeds on one machine under one workload.
+/// Sides × seeds. Sides may differ in anything: kernel, machine, workload, times.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The kernels, of any kind; the first is the baseline.
-    pub kernels: Vec<Kernel>,
-    /// The machine.
-    pub machine: Machine,
-    /// The workload's name and its own options.
-    pub workload: Vec<String>,
-    /// The seeds; each kernel runs with each.
+    /// What is run; the first is the baseline.
+    pub sides: Vec<ExperimentSide>,
+    /// The seeds; each side runs with each.
     pub seeds: Vec<u64>,
-    /// How long each run settles; without, as long as the machine takes.
-    pub warmup: Option<Ns>,
-    /// When to stop each run, in its kernel's time from when it has settled.
-    pub duration: Ns,
     /// Which numbers by name each run measures.
     pub by_name: NamesWanted,
     /// What ends then is measured, on the clock of each run's trace.
     pub time: TimeRange,
 }
+
+/// What is run with each seed.
+#[derive(Clone, Debug)]
+pub struct ExperimentSide {
+    /// What answers and folders call it: the name that the user gave it, or its kernel's.
+    pub name: String,
+    /// The kernel, of any kind.
+    pub kernel: Kernel,
+    /// The machine.
+    pub machine: Machine,
+    /// What the machine is called on a command line: a file by its path.
+    pub machine_name: String,
+    /// The workload's name and its own options.
+    pub workload: Vec<String>,
+    /// How long each run settles; without, as long as the machine takes.
+    pub warmup: Option<Ns>,
+    /// When to stop each run, in its kernel's time from when it has settled.
+    pub duration: Ns,
+}
+
+/// One thing of a side, in words.
+type SideTold = fn(&ExperimentSide) -> String;
 
 /// What the caller of long work brings.
 #[derive(Clone, Copy)]
@@ -62,12 +78,36 @@ impl Experiment {
             return Err(LabError::new("no kernel is given", "name one with --kernel, such as --kernel v6.6"));
         }
         let kernels = kernels.iter().map(|name| Kernel::parse(name)).collect::<Result<Vec<_>, _>>()?;
+        let setting = RunSetting::of_kernels(&kernels, asked)?;
+        let Experiment { sides, .. } = Experiment::of_setting(kernels, &setting, Vec::new());
+        Experiment::of_sides(sides, asked, seeds)
+    }
+
+    /// Kernels in one setting, each called by its name.
+    pub fn of_setting(kernels: Vec<Kernel>, setting: &RunSetting, seeds: Vec<u64>) -> Experiment {
+        let sides = kernels.into_iter().map(|kernel| {
+            let name = kernel.name().to_string();
+            ExperimentSide::of(name, kernel, setting.clone())
+        });
+        Experiment { sides: sides.collect(), seeds, by_name: setting.by_name.clone(), time: setting.time }
+    }
+
+    /// The experiment of sides that may differ in anything, with so many seeds.
+    ///
+    /// # Errors
+    /// Two have one name, or there is no seed.
+    pub fn of_sides(
+        sides: Vec<ExperimentSide>,
+        asked: &SettingWords<'_>,
+        seeds: u64,
+    ) -> Result<Experiment, LabError> {
         let is_twice =
-            |&(place, kernel): &(usize, &Kernel)| kernels[..place].iter().any(|k| k.name() == kernel.name());
-        // Results belong to a kernel by its name.
-        if let Some((_, twice)) = kernels.iter().enumerate().find(is_twice) {
+            |&(place, side): &(usize, &ExperimentSide)| sides[..place].iter().any(|one| one.name == side.name);
+        // Results belong to a side by its name.
+        if let Some((_, twice)) = sides.iter().enumerate().find(is_twice) {
+            let what = if twice.name == twice.kernel.name() { "kernel" } else { "side" };
             return Err(LabError::new(
-                format!("kernel {} is given twice", twice.name()),
+                format!("{what} {} is given twice", twice.name),
                 "name each once; --runs and --seeds make more runs of it",
             ));
         }
@@ -77,20 +117,73 @@ impl Experiment {
                 "give --runs or --seeds of 1 or more",
             ));
         }
-        let RunSetting { machine, workload, warmup, duration, first_seed, by_name, time, .. } =
-            RunSetting::of_kernels(&kernels, asked)?;
-        let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
-        Ok(Experiment { kernels, machine, workload, seeds, warmup, duration, by_name, time })
+        let seeds = (0..seeds).map(|offset| asked.first_seed.wrapping_add(offset)).collect();
+        let by_name = asked.by_name.cloned().unwrap_or_default();
+        Ok(Experiment { sides, seeds, by_name, time: asked.time })
     }
 
-    /// The kernels' names.
+    /// The sides' names.
     pub fn names(&self) -> Vec<String> {
-        self.kernels.iter().map(|kernel| kernel.name().to_string()).collect()
+        self.sides.iter().map(|side| side.name.clone()).collect()
+    }
+
+    /// The side of this name.
+    pub fn side(&self, name: &str) -> Option<&ExperimentSide> {
+        self.sides.iter().find(|side| side.name == name)
+    }
+
+    /// Their kernels, one a side.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.sides.iter().map(|side| &side.kernel)
+    }
+
+    /// The machine of all sides, where they have one.
+    pub fn machine(&self) -> Option<&ExperimentSide> {
+        self.common(|one, other| one.machine == other.machine)
+    }
+
+    /// The workload of all sides, where they have one.
+    pub fn workload(&self) -> Option<&[String]> {
+        self.common(|one, other| one.workload == other.workload).map(|side| &side.workload[..])
+    }
+
+    /// Whether sides differ in their kernels alone, and are called as these are.
+    pub fn is_of_kernels(&self) -> bool {
+        self.sides.iter().all(|side| side.name == side.kernel.name() && side.is_in_setting_of(&self.sides[0]))
+    }
+
+    /// In what sides differ, in a line: `sides differ in the workload: 4 threads 'schbench -t 4', 8 threads 'schbench -t 8'`. `None` where
+    /// that is their kernels alone, which name them.
+    pub fn difference(&self) -> Option<String> {
+        if self.is_of_kernels() {
+            return None;
+        }
+        let kinds: [(&str, SideTold); 4] = [
+            ("the kernel", |side| side.kernel.name().to_string()),
+            ("the machine", |side| side.machine_name.clone()),
+            ("the workload", |side| format!("'{}'", line_of(&side.workload))),
+            ("times", |side| {
+                let warmup = side.warmup.map_or(String::new(), |warmup| format!("{} after ", duration(warmup)));
+                format!("{warmup}{}", duration(side.duration))
+            }),
+        ];
+        let told = kinds.iter().filter_map(|(what, told)| {
+            let all = self.sides.iter().map(told).collect::<Vec<_>>();
+            let values = self.sides.iter().zip(&all).map(|(side, value)| format!("{}: {value}", side.name));
+            all.iter().any(|value| *value != all[0]).then(|| format!("{what} ({})", values.collect::<Vec<_>>().join("; ")))
+        });
+        Some(format!("sides differ in {}", told.collect::<Vec<_>>().join(", and in ")))
+    }
+
+    /// The first side, where all are `alike` to it.
+    fn common(&self, alike: impl Fn(&ExperimentSide, &ExperimentSide) -> bool) -> Option<&ExperimentSide> {
+        let first = self.sides.first()?;
+        self.sides.iter().all(|side| alike(first, side)).then_some(first)
     }
 
     /// Whether this can be said of a kernel of it, at least.
     pub fn any(&self, is: impl Fn(&Kernel) -> bool) -> bool {
-        self.kernels.iter().any(is)
+        self.kernels().any(is)
     }
 
     /// A line for people of each kind of kernel, where `line` has one.
@@ -101,7 +194,7 @@ impl Experiment {
             kinds.push(kernel.origin());
             is_new
         };
-        self.kernels.iter().filter(first_of_kind).filter_map(line).collect()
+        self.kernels().filter(first_of_kind).filter_map(line).collect()
     }
 
     /// What an answer says of the time that was asked for.
@@ -114,25 +207,65 @@ impl Experiment {
         })
     }
 
-    /// The runs: with each seed in turn every kernel, so that all kernels have as many runs whenever it is stopped.
+    /// The runs: with each seed in turn every side, so that all have as many runs whenever it is stopped.
     pub fn specs(&self) -> Vec<RunSpec> {
-        let spec = |kernel: &Kernel, seed: u64| RunSpec {
-            warmup: self.warmup,
+        let spec = |side: &ExperimentSide, seed: u64| RunSpec {
             by_name: self.by_name.clone(),
             time: self.time,
-            ..RunSpec::new(kernel.clone(), self.machine.clone(), self.workload.clone(), seed, self.duration)
+            ..side.spec(seed)
         };
-        self.seeds
-            .iter()
-            .flat_map(|&seed| self.kernels.iter().map(move |kernel| spec(kernel, seed)))
-            .collect()
+        self.seeds.iter().flat_map(|&seed| self.sides.iter().map(move |side| spec(side, seed))).collect()
+    }
+}
+
+impl ExperimentSide {
+    /// A kernel in a setting.
+    pub fn of(name: String, kernel: Kernel, setting: RunSetting) -> ExperimentSide {
+        let RunSetting { machine, machine_name, workload, warmup, duration, .. } = setting;
+        ExperimentSide { name, kernel, machine, machine_name, workload, warmup, duration }
+    }
+
+    /// The setting of its runs, with what else is asked of them.
+    pub fn setting(&self, asked: &SettingWords<'_>) -> RunSetting {
+        RunSetting {
+            machine: self.machine.clone(),
+            machine_name: self.machine_name.clone(),
+            workload: self.workload.clone(),
+            warmup: self.warmup,
+            duration: self.duration,
+            first_seed: asked.first_seed,
+            by_name: asked.by_name.cloned().unwrap_or_default(),
+            time: asked.time,
+        }
+    }
+
+    /// Whether it differs from another in no more than its kernel.
+    pub fn is_in_setting_of(&self, other: &ExperimentSide) -> bool {
+        self.machine == other.machine
+            && self.workload == other.workload
+            && (self.warmup, self.duration) == (other.warmup, other.duration)
+    }
+
+    /// Its run with a seed.
+    pub fn spec(&self, seed: u64) -> RunSpec {
+        RunSpec {
+            side: self.name.clone(),
+            warmup: self.warmup,
+            ..RunSpec::new(
+                self.kernel.clone(),
+                self.machine.clone(),
+                self.workload.clone(),
+                seed,
+                self.duration,
+            )
+        }
     }
 }
 
 /// The runs of an experiment that are to be made, and those that are there already.
 #[derive(Debug)]
 pub struct ExperimentRuns {
-    /// The kernels' names, in the order in which results come.
+    /// The sides' names, in the order in which results come.
     names: Vec<String>,
     specs: Vec<RunSpec>,
     kept: Vec<RunResult>,
@@ -140,7 +273,7 @@ pub struct ExperimentRuns {
     wanted: usize,
 }
 
-/// What came of the runs of an experiment: kernel by kernel in the experiment's order.
+/// What came of the runs of an experiment: side by side in the experiment's order.
 #[derive(Clone, Debug)]
 pub struct ExperimentResults {
     /// The runs.
@@ -155,7 +288,7 @@ impl ExperimentRuns {
         let mut specs = experiment.specs();
         let wanted = specs.len();
         let is_kept =
-            |spec: &RunSpec| kept.iter().any(|run| run.kernel == spec.kernel.name() && run.seed == spec.seed);
+            |spec: &RunSpec| kept.iter().any(|run| run.side() == spec.side && run.seed == spec.seed);
         specs.retain(|spec| !is_kept(spec));
         ExperimentRuns { names: experiment.names(), specs, kept, wanted }
     }
@@ -176,7 +309,7 @@ impl ExperimentRuns {
     /// Its place there cannot be made.
     pub fn trace_into(&mut self, folder: &RunFolder) -> Result<(), LabError> {
         for spec in &mut self.specs {
-            spec.trace = Some(folder.trace_path(spec.kernel.name(), spec.seed)?);
+            spec.trace = Some(folder.trace_path(&spec.side, spec.seed)?);
         }
         Ok(())
     }
@@ -210,7 +343,7 @@ impl ExperimentRuns {
         Ok(self.made(results, stopped))
     }
 
-    /// Makes the first run of each kernel, shows them to `accept`, and goes on with the others unless that refuses.
+    /// Makes the first run of each side, shows them to `accept`, and goes on with the others unless that refuses.
     ///
     /// # Errors
     /// A run fails, or `accept` says why not to go on.
@@ -237,9 +370,9 @@ impl ExperimentRuns {
         Ok(self.made(results, stopped))
     }
 
-    /// The results in the order of the kernels. Those that were there stand among them by their seeds.
+    /// The results in the order of the sides. Those that were there stand among them by their seeds.
     fn made(self, mut results: Vec<RunResult>, stopped: ExperimentStopped) -> ExperimentResults {
-        let place = |run: &RunResult| self.names.iter().position(|name| *name == run.kernel);
+        let place = |run: &RunResult| self.names.iter().position(|name| name == run.side());
         match self.kept.is_empty() {
             true => results.sort_by_key(place),
             false => {
@@ -310,13 +443,18 @@ mod tests {
     use crate::machines;
 
     fn experiment(kernels: &[&str], seeds: &[u64]) -> Experiment {
-        Experiment {
-            kernels: kernels.iter().map(|name| name.parse().expect("a kernel")).collect(),
+        let side = |name: &&str| ExperimentSide {
+            name: name.to_string(),
+            kernel: name.parse().expect("a kernel"),
             machine: machines::find("vm4").expect("a preset"),
+            machine_name: "vm4".to_string(),
             workload: ["hackbench", "-g", "1", "-l", "2"].map(str::to_string).to_vec(),
-            seeds: seeds.to_vec(),
             warmup: None,
             duration: Ns::from_ms(20),
+        };
+        Experiment {
+            sides: kernels.iter().map(side).collect(),
+            seeds: seeds.to_vec(),
             by_name: NamesWanted::default(),
             time: TimeRange::default(),
         }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::hosts::Labels;
 use crate::merge::{COUNTS_FILE, MergeKey, MergedCounts};
-use crate::{Experiment, Kernel, LabError, OutputFolder, Progress, RunResult};
+use crate::{Experiment, ExperimentSide, Kernel, LabError, OutputFolder, Progress, RunResult};
 use fairlab_analysis::by_name::NamesWanted;
 
 /// The file of a folder that was stopped before its end.
@@ -24,7 +24,7 @@ const PARTIAL_FILE: &str = "partial.json";
 #[derive(Debug)]
 pub struct RunFolder {
     folder: OutputFolder,
-    /// Runs whose files are there already, by kernel and seed.
+    /// Runs whose files are there already, by side and seed.
     kept: Vec<(String, u64)>,
 }
 
@@ -93,13 +93,12 @@ impl RunFolder {
         let runs = json!({ "schema": "fairlab/run/1", "provenance": provenance, "partial": partial, "runs": results });
         self.folder.file("runs.json", &pretty(&runs))?;
         for run in results {
-            if self.kept.iter().any(|(kernel, seed)| *kernel == run.kernel && *seed == run.seed) {
+            if self.kept.iter().any(|(side, seed)| side == run.side() && *seed == run.seed) {
                 continue;
             }
-            let folder = folder_of(&run.kernel, run.seed);
-            let kernel = experiment.kernels.iter().find(|kernel| kernel.name() == run.kernel);
-            let (release, origin) = (kernel.map(Kernel::release).unwrap_or_default(), run.origin());
-            let machine = &experiment.machine;
+            let folder = folder_of(run.side(), run.seed);
+            let Some(side) = experiment.side(run.side()) else { continue };
+            let (release, origin, machine) = (side.kernel.release(), run.origin(), &side.machine);
             let info = fairlab_recording::list(&machine.topology, &release, origin);
             self.folder.file(&format!("{folder}/sched_info.txt"), &info)?;
             let meta = json!({
@@ -139,8 +138,8 @@ impl RunFolder {
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub fn trace_path(&self, kernel: &str, seed: u64) -> Result<PathBuf, LabError> {
-        let folder = self.folder.path(&folder_of(kernel, seed));
+    pub fn trace_path(&self, side: &str, seed: u64) -> Result<PathBuf, LabError> {
+        let folder = self.folder.path(&folder_of(side, seed));
         fs::create_dir_all(&folder).map_err(|error| self.folder.failed(&error))?;
         Ok(folder.join("trace.txt.zst"))
     }
@@ -172,9 +171,9 @@ pub fn partial_runs(folder: &Path) -> Option<(u64, u64)> {
     Some((partial["runs"].as_u64()?, partial["wanted"].as_u64()?))
 }
 
-/// Where a run's files are in its folder. A kernel that is named by a path is one folder, too.
-fn folder_of(kernel: &str, seed: u64) -> String {
-    format!("{}/seed-{seed}", kernel.replace('/', "%2f"))
+/// Where a run's files are in its folder. A side that is named by a path is one folder, too.
+fn folder_of(side: &str, seed: u64) -> String {
+    format!("{}/seed-{seed}", side.replace('/', "%2f"))
 }
 
 fn counts(run: &RunResult) -> Value {
@@ -194,24 +193,23 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Everything that decided the results: rules, machine with costs, workload, seeds.
+/// Everything that decided the results: rules, machine with costs, workload, seeds. Where sides differ in more than their kernels, each
+/// stands for itself.
 fn spec(experiment: &Experiment) -> Value {
-    let modelled = experiment.kernels.iter().filter_map(Kernel::generation);
-    let real = experiment.kernels.iter().filter(|kernel| !kernel.draws_chance());
-    let mut spec = json!({
-        "schema": "fairlab/spec/1",
-        "fairlab": env!("CARGO_PKG_VERSION"),
-        "kernels": modelled.map(|rules| kernel_spec(rules, &experiment.machine)).collect::<Vec<_>>(),
-        "real_kernels": real.map(|kernel| json!({
-            "name": kernel.name(),
-            "release": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
-        })).collect::<Vec<_>>(),
-        "machine": machine_spec(&experiment.machine),
-        "workload": experiment.workload,
-        "seeds": experiment.seeds,
-        "warmup_ns": experiment.warmup.map(|warmup| warmup.0),
-        "duration_ns": experiment.duration.0,
-    });
+    let mut spec = json!({ "schema": "fairlab/spec/1", "fairlab": env!("CARGO_PKG_VERSION") });
+    let first = experiment.sides.first();
+    match first.filter(|first| experiment.sides.iter().all(|side| side.is_in_setting_of(first))) {
+        Some(_) => side_spec(&mut spec, &experiment.sides),
+        None => {
+            let side = |side: &ExperimentSide| {
+                let mut spec = json!({ "name": side.name });
+                side_spec(&mut spec, std::slice::from_ref(side));
+                spec
+            };
+            spec["sides"] = json!(experiment.sides.iter().map(side).collect::<Vec<_>>());
+        }
+    }
+    spec["seeds"] = json!(experiment.seeds);
     if !experiment.by_name.is_empty() {
         let asked = experiment.by_name.asked.iter().map(ToString::to_string).collect::<Vec<_>>();
         spec["by_name"] = json!({ "asked": asked });
@@ -222,11 +220,31 @@ fn spec(experiment: &Experiment) -> Value {
     if !experiment.time.is_all() {
         spec["time"] = json!(experiment.time.to_string());
     }
-    let built = experiment.kernels.iter().filter_map(Kernel::built).collect::<Vec<_>>();
+    let built = experiment.kernels().filter_map(Kernel::built).collect::<Vec<_>>();
     if !built.is_empty() {
         spec["built_kernels"] = json!(built);
     }
     spec
+}
+
+/// What sides of one machine and workload are made of.
+fn side_spec(spec: &mut Value, sides: &[ExperimentSide]) {
+    let Some(ExperimentSide { machine, workload, warmup, duration, .. }) = sides.first() else { return };
+    let modelled = sides.iter().filter_map(|side| side.kernel.generation());
+    let real = sides.iter().map(|side| &side.kernel).filter(|kernel| !kernel.draws_chance());
+    spec["kernels"] = modelled.map(|rules| kernel_spec(rules, machine)).collect();
+    spec["real_kernels"] = real
+        .map(|kernel| {
+            json!({
+                "name": kernel.name(),
+                "release": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
+            })
+        })
+        .collect();
+    spec["machine"] = machine_spec(machine);
+    spec["workload"] = json!(workload);
+    spec["warmup_ns"] = json!(warmup.map(|warmup| warmup.0));
+    spec["duration_ns"] = json!(duration.0);
 }
 
 /// What else runs count, where they do.

@@ -131,6 +131,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
         metrics.extend(between(&before, &schedstat)?);
     }
     Ok(Some(RunResult {
+        side: None,
         kernel: NAME.to_string(),
         machine: NAME.to_string(),
         workload: line_of(&spec.workload),

@@ -489,13 +489,15 @@ fn host_machine(name: &str) -> Result<(String, Machine), LabError> {
 /// # Errors
 /// The workload's options are wrong, the kernel cannot run it, or the trace cannot be written.
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
-    match &spec.kernel {
+    let side = (spec.side != spec.kernel.name()).then(|| spec.side.clone());
+    let result = match &spec.kernel {
         Kernel::Modelled(_) => run_watched(spec, stop, &mut ()),
         Kernel::Source(kernel) => source::run(spec, kernel, stop),
         Kernel::Booted(kernel) if spec.causes => booted::run_by_cause(&booted_spec(spec, kernel)?, stop),
         Kernel::Booted(kernel) => booted::run(&booted_spec(spec, kernel)?, stop),
         Kernel::Host => host::run(spec, stop),
-    }
+    };
+    Ok(result?.map(|result| RunResult { side, ..result }))
 }
 
 fn booted_spec(spec: &RunSpec, kernel: &QemuKernel) -> Result<QemuSpec, LabError> {

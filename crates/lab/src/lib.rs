@@ -28,6 +28,7 @@ pub mod record;
 mod replay;
 mod run;
 mod setting;
+pub mod side_words;
 pub mod sides;
 pub mod source;
 pub mod sweep;
@@ -40,7 +41,9 @@ pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Pairing, RunRecord, RunSide, TraceCounting, TraceCounts,
     causes_of, compare, compare_sides, count_tasks, count_trace,
 };
-pub use experiment::{Caller, Experiment, ExperimentResults, ExperimentRuns, ExperimentStopped, run_all};
+pub use experiment::{
+    Caller, Experiment, ExperimentResults, ExperimentRuns, ExperimentSide, ExperimentStopped, run_all,
+};
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, write_whole};
 pub use fairlab_machines as machines;
 pub use folder::{RunFolder, chance_spec, partial_runs};

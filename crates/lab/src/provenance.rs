@@ -87,10 +87,10 @@ impl Provenance {
     /// The runs of an experiment.
     #[must_use]
     pub fn of_experiment(mut self, experiment: &Experiment) -> Provenance {
-        for kernel in &experiment.kernels {
-            self = self.by(kernel.origin()).kernel(kernel.name());
+        for side in &experiment.sides {
+            self = self.by(side.kernel.origin()).kernel(side.kernel.name()).machine(&side.machine.name);
         }
-        self.machine(&experiment.machine.name).seeds(experiment.seeds.iter().copied())
+        self.seeds(experiment.seeds.iter().copied())
     }
 
     /// Runs of some kernels under a setting, seeds from its first on.

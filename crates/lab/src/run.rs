@@ -26,6 +26,8 @@ pub(crate) use course::{add_work, carry_out, reported};
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
+    /// The side whose run it is; that of its kernel's name, unless it was given another.
+    pub side: String,
     /// The kernel, of any kind.
     pub kernel: Kernel,
     /// The machine.
@@ -58,6 +60,7 @@ impl RunSpec {
     /// A run from the machine's own beginning, without a trace.
     pub fn new(kernel: Kernel, machine: Machine, workload: Vec<String>, seed: u64, duration: Ns) -> RunSpec {
         RunSpec {
+            side: kernel.name().to_string(),
             kernel,
             machine,
             workload,
@@ -77,6 +80,9 @@ impl RunSpec {
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
+    /// The side whose run it is, where that is not called as its kernel is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<String>,
     /// The kernel's name.
     pub kernel: String,
     /// The machine's name.
@@ -126,6 +132,11 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// What the side is called whose run it is.
+    pub fn side(&self) -> &str {
+        self.side.as_deref().unwrap_or(&self.kernel)
+    }
+
     /// Whether its seed decides everything; on a real kernel chance has its part.
     pub fn has_seed(&self) -> bool {
         self.origin().has_seeds()

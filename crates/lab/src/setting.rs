@@ -65,6 +65,22 @@ pub struct RunSetting {
     pub time: TimeRange,
 }
 
+/// The default machine, no workload, the first seed.
+impl Default for SettingWords<'_> {
+    fn default() -> Self {
+        SettingWords {
+            machine: DEFAULT_MACHINE,
+            workload: &[],
+            warmup: None,
+            duration: None,
+            exact: false,
+            first_seed: 1,
+            by_name: None,
+            time: TimeRange::default(),
+        }
+    }
+}
+
 impl RunSetting {
     /// The setting of modelled kernels.
     ///

@@ -30,7 +30,7 @@ pub enum Sides {
         /// That folder is there, and is gone on with.
         resume: bool,
     },
-    /// Runs that are there: each kernel's in a folder, or several kernels' in one.
+    /// Runs that are there: each kernel's in a folder, or several kernels' in one; or recordings, each a file.
     Folders {
         /// The folders.
         folders: Vec<PathBuf>,
@@ -73,7 +73,8 @@ impl Wanted {
     }
 
     fn counting(&self) -> TraceCounting {
-        TraceCounting { by_name: self.by_name(), time: self.time, ..TraceCounting::default() }
+        let (by_name, time, causes) = (self.by_name(), self.time, self.causes);
+        TraceCounting { by_name, time, causes, ..TraceCounting::default() }
     }
 }
 
@@ -192,12 +193,16 @@ pub fn check_two(kernels: &[String], workload: &[String]) -> Result<(), LabError
     if kernels.len() > 1 {
         return Ok(());
     }
-    let are_files = workload.len() > 1 && workload.iter().all(|word| Path::new(word).exists());
-    let hint = match are_files {
-        true => "give --kernel twice; recordings are compared by --folder OLD --folder NEW",
-        false => "give --kernel twice; the first is the baseline",
+    let problem = match are_recordings(workload) {
+        true => "recordings are compared as they are, and a kernel is given",
+        false => "a comparison needs two kernels",
     };
-    Err(LabError::new("a comparison needs two kernels", hint))
+    Err(LabError::new(problem, "give --kernel twice; the first is the baseline; --side and --vary compare anything else"))
+}
+
+/// Whether words that stand where a workload does are recordings, or folders of them.
+pub fn are_recordings(words: &[String]) -> bool {
+    words.len() > 1 && words.iter().all(|word| Path::new(word).exists() && !word.ends_with(".toml"))
 }
 
 /// Makes the runs that are not kept already.
@@ -223,9 +228,9 @@ fn kernel_sets<'s>(
     let results = made.results;
     let mut notices = warm_up::notices(&results);
     notices.extend(experiment.time_notice());
-    let first_of = |name: &String| results.iter().find(|run| run.kernel == *name);
+    let first_of = |name: &String| results.iter().find(|run| run.side() == name);
     let printed = names.iter().filter_map(first_of);
-    let printed = printed.map(|run| (format!("{} seed {}", run.kernel, run.seed), run.output.clone()));
+    let printed = printed.map(|run| (format!("{} seed {}", run.side(), run.seed), run.output.clone()));
     Ok(Sets {
         printed: printed.collect(),
         partial: made.partial,
@@ -239,7 +244,7 @@ fn kernel_sets<'s>(
 /// Runs of some kernels as sides, in the order of these names.
 pub fn sides_of(kernels: &[String], results: &[RunResult]) -> Vec<RunSide> {
     let side = |kernel: &String| {
-        let runs = || results.iter().filter(|run| run.kernel == *kernel);
+        let runs = || results.iter().filter(|run| run.side() == kernel);
         let mut counts = RunCounts::default();
         runs().for_each(|run| counts.merge(&run.counts));
         RunSide {

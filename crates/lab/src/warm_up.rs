@@ -121,10 +121,10 @@ const RUNS_MIN: usize = 5;
 /// What is to be said of each kernel whose runs go on differently than they begin. Runs are independent of each other, which
 /// parts of one run are not, so one run alone tells nothing.
 pub fn notices(runs: &[RunResult]) -> Vec<String> {
-    let mut kernels = runs.iter().map(|run| run.kernel.as_str()).collect::<Vec<_>>();
+    let mut kernels = runs.iter().map(|run| run.side()).collect::<Vec<_>>();
     kernels.dedup();
     let of_kernel = |kernel: &str| {
-        let excesses = runs.iter().filter(|run| run.kernel == kernel).filter_map(|run| run.early_excess);
+        let excesses = runs.iter().filter(|run| run.side() == kernel).filter_map(|run| run.early_excess);
         let excesses = excesses.collect::<Vec<_>>();
         let (mean, half) = mean_interval(&excesses, CONFIDENCE).filter(|_| excesses.len() >= RUNS_MIN)?;
         let is_sure = mean.abs() - half > MARGIN;

@@ -84,7 +84,7 @@ fn experiment(
 ) -> Result<Experiment, LabError> {
     let by_name = setup.shown.wanted(metrics);
     let experiment = Experiment::of(&request.kernels, &setup.asked(Some(&by_name)), seeds)?;
-    prepare(experiment.kernels.iter().map(|kernel| (kernel, &experiment.machine)), stop)?;
+    prepare(experiment.sides.iter().map(|side| (&side.kernel, &side.machine)), stop)?;
     Ok(experiment)
 }
 

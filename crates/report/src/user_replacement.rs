@@ -114,7 +114,7 @@ mod tests {
         ] {
             let experiment = beside(others, &instead).expect("an experiment");
             assert_eq!(
-                (experiment.machine.name.as_str(), experiment.seeds.len()),
+                (experiment.sides[0].machine.name.as_str(), experiment.seeds.len()),
                 (machine, runs),
                 "{others:?}"
             );

@@ -42,19 +42,23 @@ fn search(setting: &RunSetting, (good, bad): (&str, &str), metric: &str, runs_ma
 
 /// What `compare --metric` says with so many runs.
 fn verdict(setting: &RunSetting, (good, bad): (&str, &str), metric: &str, runs: usize) -> MetricVerdict {
-    let experiment = Experiment {
-        kernels: [good, bad].map(|name| name.parse().expect("a kernel")).to_vec(),
-        machine: setting.machine.clone(),
-        workload: setting.workload.clone(),
-        seeds: (1..=runs as u64).collect(),
-        warmup: Some(Ns::ZERO),
-        duration: setting.duration,
-        by_name: Default::default(),
-        time: Default::default(),
-    };
+    let experiment = Experiment::of_setting(
+        [good, bad].map(|name| name.parse().expect("a kernel")).to_vec(),
+        &RunSetting {
+            machine: setting.machine.clone(),
+            machine_name: String::new(),
+            workload: setting.workload.clone(),
+            warmup: Some(Ns::ZERO),
+            duration: setting.duration,
+            first_seed: 1,
+            by_name: Default::default(),
+            time: Default::default(),
+        },
+        (1..=runs as u64).collect(),
+    );
     let stop = AtomicBool::new(false);
     let (results, _) = run_all(&experiment.specs(), JOBS, &|_| {}, &stop).expect("runs");
-    let names = experiment.kernels.iter().map(|kernel| kernel.name().to_string()).collect::<Vec<_>>();
+    let names = experiment.names();
     let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
     let comparison = compare(&names, &results, &options).expect("a comparison");
     comparison.rows[0].verdict

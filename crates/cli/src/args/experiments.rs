@@ -14,7 +14,15 @@ use crate::numbers::{parse_duration, parse_share, parse_warmup};
 pub struct CompareArgs {
     #[command(flatten)]
     pub experiment: ExperimentArgs,
-    /// How many runs each kernel gets. Each run has its own seed, equal on both sides.
+    /// A side, by its name and what it changes of all else that is said: 'before: kernel=v6.5', 'few: threads=4' (of a workload 'schbench
+    /// -t {threads}'), 'small: group./pod.cpu.weight=39' (a key of the workload's file), 'long: base_slice_ns=6000000', 'big:
+    /// machine=epyc-2s128'. Give two or more; the first is the baseline.
+    #[arg(long = "side", value_name = "NAME: KEY=VALUE…", conflicts_with_all = ["vary", "attribute"])]
+    pub sides: Vec<String>,
+    /// Sides that differ in one key alone, one for each value; the first is the baseline.
+    #[arg(long, value_name = "KEY=VALUE,VALUE…", conflicts_with = "attribute")]
+    pub vary: Option<String>,
+    /// How many runs each side gets. Each run has its own seed, equal on all sides.
     #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 10)]
     pub runs: u64,
     /// The first seed.
@@ -23,7 +31,7 @@ pub struct CompareArgs {
     /// Compares existing runs instead: a folder of 'run --out', or a folder of traces, each of them a run. If traces are of several
     /// hosts (by hosts.toml, by a folder host=NAME, or by the recording), each host is one observation. Give two or more; the first is the
     /// baseline.
-    #[arg(long = "folder", value_name = "DIR", conflicts_with_all = ["kernels", "workload"])]
+    #[arg(long = "folder", value_name = "DIR", conflicts_with_all = ["kernels", "workload", "sides", "vary"])]
     pub folders: Vec<PathBuf>,
     /// Compares sets of hosts instead: folders with files of counts ('summary --counts', 'run --out'). Each host is one observation. Its
     /// name is its label host, else its first folder, else its file. Give two or more; the first is the baseline.
@@ -57,7 +65,7 @@ pub struct CompareArgs {
     pub exports: Vec<PathBuf>,
     /// Says why tasks wait longer or shorter: all waits by cause, their difference in sentences, and the first decision in which the
     /// kernels differ. With --attribute: the causes for each change.
-    #[arg(long, conflicts_with_all = ["folders", "counts", "live", "schedstat"])]
+    #[arg(long, conflicts_with_all = ["counts", "live", "schedstat"])]
     pub explain: bool,
     /// Says which changes between the two kernels make the difference: each change in its place, and those that matter also alone,
     /// last, and in pairs. For the workload's main metric, or for each --metric.

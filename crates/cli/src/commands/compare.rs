@@ -8,12 +8,14 @@ mod layouts;
 mod schedstat;
 mod table;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fairlab_change::compare::{CompareSpec, Compared, compare};
 use fairlab_event::EscapedText;
 use fairlab_lab::answer::CompareAnswer;
-use fairlab_lab::sides::check_two;
+use fairlab_lab::side_words::SideWords;
+use fairlab_lab::sides::{are_recordings, check_two};
 use fairlab_lab::{Caller, Experiment, Sets, Sides};
 
 use super::{experiment, workloads};
@@ -77,15 +79,26 @@ fn sides_of(args: &CompareArgs, spec: &CompareSpec) -> Result<Sides, CliError> {
     if !args.folders.is_empty() {
         return Ok(Sides::Folders { folders: args.folders.clone(), labels: args.labels.clone() });
     }
+    let asked = &args.experiment;
+    let has_sides = !asked.kernels.is_empty() || !args.sides.is_empty() || args.vary.is_some();
+    if !has_sides && are_recordings(&asked.setting.workload) {
+        let folders = asked.setting.workload.iter().map(PathBuf::from).collect();
+        return Ok(Sides::Folders { folders, labels: args.labels.clone() });
+    }
     if !args.counts.is_empty() {
         return Ok(Sides::Hosts { sets: args.counts.clone(), labels: args.labels.clone() });
     }
     if !args.live.is_empty() {
         return Ok(Sides::Commands { commands: args.live.clone(), runs: args.runs });
     }
-    let asked = &args.experiment;
-    check_two(&asked.kernels, &asked.setting.workload)?;
-    let experiment = experiment::from_args(asked, args.seed, args.runs, &spec.wanted.metrics)?;
+    let sides = match &args.vary {
+        Some(vary) => SideWords::varied(vary)?,
+        None => args.sides.iter().map(|side| SideWords::parse(side)).collect::<Result<Vec<_>, _>>()?,
+    };
+    if sides.is_empty() {
+        check_two(&asked.kernels, &asked.setting.workload)?;
+    }
+    let experiment = experiment::from_args(asked, &sides, (args.seed, args.runs), &spec.wanted.metrics)?;
     Ok(Sides::Kernels { experiment: experiment.into(), out: asked.out.clone(), resume: asked.resume })
 }
 
@@ -124,7 +137,7 @@ fn answer(
     let Compared { answer, mut sets } = compare(sides, spec, provenance::here(), &caller)?;
     drop(progress);
     let value = sets.keep(&answer)?;
-    let workload = sets.experiment.map(|experiment| output::words(&experiment.workload));
+    let workload = sets.experiment.and_then(Experiment::workload).map(output::words);
     let parts = || of_sides(workload.as_deref(), &sets.sides, spec.options.shown.of_some());
     export::write(exports, &answer, &sets.provenance, parts)?;
     gate.report(&answer, &sets.provenance, format)?;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fairlab_analysis::selector::TimeRange;
 use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Experiment, Kernel, SettingWords};
+use fairlab_lab::side_words::SideWords;
+use fairlab_lab::{Experiment, ExperimentSide, Kernel, SettingWords};
 use fairlab_sim::Machine;
 
 use crate::args::{ExperimentArgs, SettingArgs};
@@ -28,18 +29,28 @@ pub fn asked(args: &SettingArgs, first_seed: u64, time: TimeRange) -> SettingWor
     }
 }
 
-/// The experiment of a command line. All is checked before anything runs.
+/// The experiment of a command line: of its kernels, or of `sides`. All is checked before anything runs.
 pub fn from_args(
     args: &ExperimentArgs,
-    seed: u64,
-    seeds: u64,
+    sides: &[SideWords],
+    (seed, seeds): (u64, u64),
     metrics: &[MetricName],
 ) -> Result<Experiment, CliError> {
     let by_name = args.names.shown().wanted(metrics);
     let asked =
         SettingWords { by_name: Some(&by_name), ..asked(&args.setting, seed, args.names.chosen.stretch()) };
-    let experiment = Experiment::of(&args.kernels, &asked, seeds)?;
-    prepare(experiment.kernels.iter().map(|kernel| (kernel, &experiment.machine)))?;
+    let experiment = match (sides, args.kernels.as_slice()) {
+        ([], kernels) => Experiment::of(kernels, &asked, seeds)?,
+        ([_], _) => {
+            return Err(CliError::bad("a comparison needs two sides", "give --side twice; the first is the baseline"));
+        }
+        (_, [_, _, ..]) => {
+            let problem = "--kernel is given more than once beside --side or --vary";
+            return Err(CliError::bad(problem, "name the kernel that sides have in common, and kernel=K in a side"));
+        }
+        (sides, kernels) => Experiment::of_words(sides, kernels.first().map(String::as_str), &asked, seeds)?,
+    };
+    prepare(experiment.sides.iter().map(|side| (&side.kernel, &side.machine)))?;
     Ok(experiment)
 }
 
@@ -81,13 +92,17 @@ pub fn describe(experiment: &Experiment) -> String {
         (false, true) => "real time",
         (true, true) => "virtual time, on this host real time",
     };
-    let mut text = format!(
-        "{} on {}: {seeds} run{plural} a kernel of up to {} s {time}\n",
-        output::words(&experiment.workload),
-        experiment.machine.name,
-        experiment.duration.as_secs_f64()
-    );
-    if experiment.machine.chance.is_none() && experiment.any(Kernel::draws_chance) {
+    let longest = experiment.sides.iter().map(|side| side.duration).max().unwrap_or_default();
+    let what = experiment.workload().map_or_else(|| "workloads by side".to_string(), output::words);
+    let machine = experiment.machine().map_or("machines by side", |side| &side.machine.name);
+    let each = if experiment.is_of_kernels() { "kernel" } else { "side" };
+    let mut text =
+        format!("{what} on {machine}: {seeds} run{plural} a {each} of up to {} s {time}\n", longest.as_secs_f64());
+    if let Some(difference) = experiment.difference() {
+        text += &format!("{difference}\n");
+    }
+    let is_exact = |side: &ExperimentSide| side.machine.chance.is_none();
+    if experiment.sides.iter().all(is_exact) && experiment.any(Kernel::draws_chance) {
         text += "exact: nothing is left to chance; seeds matter only to what the workload draws\n";
     }
     for line in experiment.lines(Kernel::meaning) {

@@ -31,7 +31,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
         ));
     }
     let named = metrics_of(&[], &args.metrics)?;
-    let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds, &named)?;
+    let experiment = experiment::from_args(&args.experiment, &[], (args.seed, args.seeds), &named)?;
     let exports = args.export.create()?;
     let (folder, kept) =
         RunFolder::open(args.experiment.out.as_deref(), args.experiment.resume, &experiment)?;
@@ -73,8 +73,9 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
         tell!("stopped: {runs} of {wanted} runs are done; the answer is of these alone");
     }
     RunFolder::keep(folder, partial, &experiment, &whole, &value)?;
-    let workload = output::words(&experiment.workload);
-    let title = format!("{workload} on {}", experiment.machine.name);
+    let workload = experiment.workload().map(output::words).unwrap_or_default();
+    let machine = experiment.machine().map_or("", |side| &side.machine.name);
+    let title = format!("{workload} on {machine}");
     let parts = || {
         let sides = sides_of(&experiment.names(), &answer.runs);
         let mut parts = of_sides(Some(&workload), &sides, shown.of_some());
@@ -107,8 +108,8 @@ fn excerpts(
 ) -> Vec<Value> {
     let specs = experiment.specs();
     let one = |kernel: &Kernel| {
-        let is_first = |run: &&RunResult| run.kernel == kernel.name() && run.switches <= SWITCHES_DRAWN;
-        let run = runs.iter().find(|run| run.kernel == kernel.name()).filter(is_first)?;
+        let is_first = |run: &&RunResult| run.side() == kernel.name() && run.switches <= SWITCHES_DRAWN;
+        let run = runs.iter().find(|run| run.side() == kernel.name()).filter(is_first)?;
         let spec = specs.iter().find(|spec| spec.kernel.name() == run.kernel && spec.seed == run.seed)?;
         kernel.rules("a timeline").ok()?;
         let time = if chosen.time.is_all() { from_settled(run) } else { chosen.time };
@@ -116,7 +117,7 @@ fn excerpts(
         run_watched(spec, stop, &mut drawn).ok()??;
         drawn.data(&format!("{}, seed {}", run.kernel, run.seed))
     };
-    experiment.kernels.iter().take(KERNELS_DRAWN).filter_map(one).collect()
+    experiment.kernels().take(KERNELS_DRAWN).filter_map(one).collect()
 }
 
 /// The time that a run measures.

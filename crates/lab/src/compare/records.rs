@@ -305,8 +305,8 @@ fn add_folder(
         LabError::new(format!("{}: {error}", folder.display()), "give a folder of runs that can be read")
     };
     if folder.is_file() {
-        let problem = format!("{} is a file, no folder", folder.display());
-        return Err(LabError::new(problem, "put the traces of each side into a folder of their own"));
+        found.1.push((folder.to_path_buf(), count_tasks(folder, counting.clone())?));
+        return Ok(());
     }
     let entries = fs::read_dir(folder).map_err(unreadable)?;
     let mut paths = entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>();
@@ -402,6 +402,8 @@ pub struct TraceCounts {
     pub group: MergeKey,
     /// What happened.
     pub counts: RunCounts,
+    /// All waits by cause, where they were asked for.
+    pub causes: Option<WaitCauses>,
     /// The seed of a run of the model.
     pub seed: Option<u64>,
     /// How many CPUs there are.
@@ -431,6 +433,8 @@ pub struct TraceCounting {
     pub places: Option<MachinePlaces>,
     /// What ends then, on the trace's clock.
     pub time: TimeRange,
+    /// All waits by cause, too.
+    pub causes: bool,
 }
 
 /// What happened in a trace, as counts, as far as it is to be counted.
@@ -438,7 +442,7 @@ pub struct TraceCounting {
 /// # Errors
 /// It cannot be read twice, or holds no events, or none in the time that is asked for.
 pub fn count_tasks(path: &Path, counting: TraceCounting) -> Result<TraceCounts, LabError> {
-    let TraceCounting { root, by_name, places, time } = counting;
+    let TraceCounting { root, by_name, places, time, causes } = counting;
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
         read_recorded(path, &ReadOptions::default(), sink)
@@ -463,7 +467,8 @@ pub fn count_tasks(path: &Path, counting: TraceCounting) -> Result<TraceCounts, 
     }
     read(&mut metrics)?;
     let counts = metrics.into_counts(extent.end);
-    Ok(counted(path, &extent, u32::try_from(cpus).unwrap_or(u32::MAX), counts))
+    let causes = causes.then(|| causes_of(path)).transpose()?;
+    Ok(TraceCounts { causes, ..counted(path, &extent, u32::try_from(cpus).unwrap_or(u32::MAX), counts) })
 }
 
 /// All waits of a trace by cause.
@@ -493,13 +498,15 @@ fn counted(path: &Path, extent: &TraceExtent, cpus: u32, counts: RunCounts) -> T
         labels: Labels::new(),
     };
     let host = if has_seeds { String::new() } else { system.node.clone() };
-    TraceCounts { group, counts, seed: system.seed.filter(|_| has_seeds), cpus, kernel, host }
+    let seed = system.seed.filter(|_| has_seeds);
+    TraceCounts { group, counts, causes: None, seed, cpus, kernel, host }
 }
 
 impl From<TraceCounts> for RunRecord {
     fn from(counted: TraceCounts) -> RunRecord {
-        let TraceCounts { group, counts, seed, cpus, kernel, .. } = counted;
+        let TraceCounts { group, counts, causes, seed, cpus, kernel, .. } = counted;
         RunRecord {
+            causes,
             machine: group.machine,
             workload: group.workload,
             cpus: Some(cpus),

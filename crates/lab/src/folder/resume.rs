@@ -48,12 +48,12 @@ impl RunFolder {
                 let problem = format!("{}: run {} is none", path.join("runs.json").display(), index + 1);
                 LabError::new(problem, "name another folder for --out")
             })?;
-            let name = folder_of(&run.kernel, run.seed);
+            let name = folder_of(run.side(), run.seed);
             let wanted = experiment.seeds.contains(&run.seed);
             if wanted && path.join(&name).is_dir() {
                 copy(&path.join(&name), &folder.folder.path(&name))
                     .map_err(|error| folder.folder.failed(&error))?;
-                folder.kept.push((run.kernel.clone(), run.seed));
+                folder.kept.push((run.side().to_string(), run.seed));
                 kept.push(run);
             }
         }
@@ -96,7 +96,7 @@ fn shown(value: &Value) -> String {
 /// A run as `runs.json` has it, with what its program printed. The rest stays in its files.
 fn result(run: &Value, folder: &Path) -> Option<RunResult> {
     let mut run = RunResult::deserialize(run).ok()?;
-    let output = folder.join(folder_of(&run.kernel, run.seed)).join("output.txt");
+    let output = folder.join(folder_of(run.side(), run.seed)).join("output.txt");
     run.output = fs::read_to_string(output).unwrap_or_default();
     Some(run)
 }

@@ -512,6 +512,7 @@ fn finish<C: SchedulerCore>(
     metrics.extend(told.balancing.iter().flat_map(Balancing::metrics));
     metrics.extend(counts.metrics_by_name());
     Ok(RunResult {
+        side: None,
         kernel: spec.kernel.name().to_string(),
         machine: spec.machine.name.clone(),
         workload: line_of(&spec.workload),

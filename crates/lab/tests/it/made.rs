@@ -10,7 +10,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
-use fairlab_lab::{Experiment, RunFolder, run_all};
+use fairlab_lab::{Experiment, RunFolder, RunSetting, run_all};
 use fairlab_sim::Machine;
 use fairlab_verify::{Agreement, DecisionKind, VerifyOptions, verify};
 
@@ -52,16 +52,20 @@ fn make_with(
     duration: Ns,
     probes: bool,
 ) -> PathBuf {
-    let experiment = Experiment {
-        kernels: vec![kernel(name).into()],
-        machine,
-        workload: workload.iter().map(ToString::to_string).collect(),
-        seeds: vec![1],
-        warmup: Some(Ns::ZERO),
-        duration,
-        by_name: Default::default(),
-        time: Default::default(),
-    };
+    let experiment = Experiment::of_setting(
+        vec![kernel(name).into()],
+        &RunSetting {
+            machine,
+            machine_name: String::new(),
+            workload: workload.iter().map(ToString::to_string).collect(),
+            warmup: Some(Ns::ZERO),
+            duration,
+            first_seed: 1,
+            by_name: Default::default(),
+            time: Default::default(),
+        },
+        vec![1],
+    );
     let folder = RunFolder::create(path).expect("a folder");
     let mut specs = experiment.specs();
     for spec in &mut specs {

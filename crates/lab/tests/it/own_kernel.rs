@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_lab::workloads::WORKLOADS;
-use fairlab_lab::{Experiment, RunFolder, machines, run_all};
+use fairlab_lab::{Experiment, RunFolder, RunSetting, machines, run_all};
 use fairlab_verify::{Agreement, DecisionKind, VerifyOptions, recorded_kernel, verify};
 
 /// By virtual runtime, by lag, and by lag with sleepers that stay queued.
@@ -128,16 +128,20 @@ impl Job {
     /// Runs, and is verified by what that leaves.
     fn verified(&self, at: &Path, threads: &Path) -> Agreement {
         let (line, kernel) = (self.line, KERNELS[self.kernel]);
-        let experiment = Experiment {
-            kernels: vec![kernel.parse::<Generation>().expect("a kernel").into()],
-            machine: machines::find("laptop8").expect("a machine"),
-            workload: self.words(threads),
-            seeds: vec![3],
-            warmup: self.warmup,
-            duration: Ns::from_ms(150),
-            by_name: Default::default(),
-            time: Default::default(),
-        };
+        let experiment = Experiment::of_setting(
+            vec![kernel.parse::<Generation>().expect("a kernel").into()],
+            &RunSetting {
+                machine: machines::find("laptop8").expect("a machine"),
+                machine_name: String::new(),
+                workload: self.words(threads),
+                warmup: self.warmup,
+                duration: Ns::from_ms(150),
+                first_seed: 1,
+                by_name: Default::default(),
+                time: Default::default(),
+            },
+            vec![3],
+        );
         let folder = RunFolder::create(at).expect("a folder");
         let mut specs = experiment.specs();
         for spec in &mut specs {

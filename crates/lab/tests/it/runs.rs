@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::latency::{Latency, LatencyOptions};
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns};
-use fairlab_lab::{CompareOptions, Experiment, RunSpec, compare, machines, run, run_all};
+use fairlab_lab::{CompareOptions, Experiment, RunSetting, RunSpec, compare, machines, run, run_all};
 use fairlab_sim::Machine;
 use fairlab_trace::{ReadOptions, read_path};
 
@@ -14,16 +14,20 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn experiment(kernels: &[&str], machine: &str, workload: &str, seeds: u64, duration: Ns) -> Experiment {
-    Experiment {
-        kernels: kernels.iter().map(|name| name.parse().expect("a kernel")).collect(),
-        machine: machines::find(machine).expect("a machine"),
-        workload: words(workload),
-        seeds: (1..=seeds).collect(),
-        warmup: Some(Ns::ZERO),
-        duration,
-        by_name: Default::default(),
-        time: Default::default(),
-    }
+    Experiment::of_setting(
+        kernels.iter().map(|name| name.parse().expect("a kernel")).collect(),
+        &RunSetting {
+            machine: machines::find(machine).expect("a machine"),
+            machine_name: String::new(),
+            workload: words(workload),
+            warmup: Some(Ns::ZERO),
+            duration,
+            first_seed: 1,
+            by_name: Default::default(),
+            time: Default::default(),
+        },
+        (1..=seeds).collect(),
+    )
 }
 
 fn temporary(name: &str) -> PathBuf {

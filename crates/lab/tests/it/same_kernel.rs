@@ -12,7 +12,7 @@ use fairlab_analysis::statistics::{
     BetterDirection, FALSE_DISCOVERY_RATE, MARGIN, adjusted, judge, paired, unpaired,
 };
 use fairlab_event::Ns;
-use fairlab_lab::{Experiment, RunResult, machines, run_all};
+use fairlab_lab::{Experiment, RunResult, RunSetting, machines, run_all};
 
 /// Runs on each side of a comparison, as `compare` makes unless it is told otherwise.
 const RUNS: usize = 10;
@@ -39,16 +39,20 @@ struct Alarms {
 
 /// Runs of one kernel with seeds of their own.
 fn pool(workload: &str, duration: Ns, runs: usize) -> Vec<RunResult> {
-    let experiment = Experiment {
-        kernels: vec!["v6.12".parse().expect("a kernel")],
-        machine: machines::find("laptop8").expect("a machine"),
-        workload: workload.split(' ').map(String::from).collect(),
-        seeds: (1..=runs as u64).collect(),
-        warmup: Some(Ns::ZERO),
-        duration,
-        by_name: Default::default(),
-        time: Default::default(),
-    };
+    let experiment = Experiment::of_setting(
+        vec!["v6.12".parse().expect("a kernel")],
+        &RunSetting {
+            machine: machines::find("laptop8").expect("a machine"),
+            machine_name: String::new(),
+            workload: workload.split(' ').map(String::from).collect(),
+            warmup: Some(Ns::ZERO),
+            duration,
+            first_seed: 1,
+            by_name: Default::default(),
+            time: Default::default(),
+        },
+        (1..=runs as u64).collect(),
+    );
     run_all(&experiment.specs(), 2, &|_| {}, &AtomicBool::new(false)).expect("runs").0
 }
 

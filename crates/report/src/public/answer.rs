@@ -52,7 +52,7 @@ pub struct ClaimAnswer {
     pub claim: String,
     /// The metric.
     pub metric: String,
-    /// The two kernels.
+    /// The two kernels, or sides of the report.
     pub kernels: [String; 2],
     /// What was published.
     pub published: PublishedAnswer,
@@ -90,8 +90,11 @@ pub struct PublishedAnswer {
     pub unit: String,
     /// The second over the first.
     pub ratio: Option<f64>,
-    /// In which direction the metric goes: `rises` or `falls`.
+    /// In which direction the metric goes: `rises`, `falls` or `stays the same`.
     pub direction: &'static str,
+    /// The second over the first is at least this; at most, where it is below 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
     /// They are from memory.
     pub remembered: bool,
 }

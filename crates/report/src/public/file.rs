@@ -8,6 +8,8 @@ use fairlab_event::{Ns, ShownPath};
 use fairlab_files::{another_kind, complaint, line_at};
 use fairlab_kernel::generation::LOG;
 use fairlab_lab::LabError;
+use fairlab_lab::shell::line_of;
+use fairlab_lab::side_words::SideWords;
 use fairlab_lab::kernel::origin_of;
 use fairlab_lab::provenance::Origin;
 use serde::Deserialize;
@@ -25,6 +27,10 @@ pub struct PublicReport {
     pub machine: String,
     /// A workload's command line; files by their paths.
     pub workload: Vec<String>,
+    /// The kernel of sides that name none; `None`: the newest release.
+    pub kernel: Option<String>,
+    /// What claims compare beside kernels.
+    pub sides: Vec<SideWords>,
     /// When to stop each run.
     pub duration: Ns,
     /// How long each run settles before anything is measured; `None`: as long as the machine needs.
@@ -41,7 +47,7 @@ pub struct PublicReport {
     pub claims: Vec<PublicClaim>,
 }
 
-/// How a metric differs between two kernels.
+/// How a metric differs between two kernels, or two other sides.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublicClaim {
@@ -49,7 +55,8 @@ pub struct PublicClaim {
     pub text: String,
     /// The metric, as `--metric` takes it.
     pub metric: String,
-    /// The two kernels.
+    /// The two kernels; or the names of two sides of the report.
+    #[serde(alias = "sides")]
     pub kernels: [String; 2],
     /// What was published of how they differ.
     pub published: PublishedDifference,
@@ -69,6 +76,11 @@ pub struct PublicClaim {
 pub enum PublishedDifference {
     /// A figure of each kernel, in one unit; where only a ratio was published, 1 and the ratio.
     Figures([f64; 2]),
+    /// The second over the first is at least this; at most, where it is below 1.
+    AtLeast {
+        /// The ratio.
+        at_least: f64,
+    },
     /// Only in which direction.
     Direction(PublishedDirection),
 }
@@ -81,6 +93,8 @@ pub enum PublishedDirection {
     Rises,
     /// Down.
     Falls,
+    /// Nowhere.
+    Same,
 }
 
 #[derive(Debug, Deserialize)]
@@ -90,6 +104,9 @@ struct ReportFile {
     source: String,
     machine: String,
     workload: String,
+    kernel: Option<String>,
+    #[serde(default)]
+    side: toml::Table,
     duration_ms: u64,
     warmup_ms: Option<u64>,
     #[serde(default = "ten")]
@@ -165,8 +182,7 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, ReportFi
             return (other.problem, other.hint);
         }
         let at = line_at(text, error.span());
-        let known = "a report has title, source, machine, workload, duration_ms and [[claim]]s (text, metric, kernels, published); \
-                     also warmup_ms, runs, departs, notes, cannot, a claim unit, remembered, commit; published is [FIGURE, FIGURE], 'rises' or 'falls'";
+        let known = "'fairlab scenario keys' lists them; a claim's published is [FIGURE, FIGURE], { at_least = RATIO }, 'rises', 'falls' or 'same'";
         (format!("line {at}: {}", complaint(error.message())), known.to_string())
     })?;
     if !(1..=DURATION_MAX_MS).contains(&file.duration_ms) {
@@ -182,7 +198,9 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, ReportFi
     if file.claim.is_empty() && file.cannot.is_none() {
         return wrong("it claims nothing", "add a [[claim]], or say in 'cannot' why it cannot be run");
     }
-    let claims = file.claim.into_iter().map(checked).collect::<Result<Vec<_>, _>>()?;
+    let sides = file.side.iter().map(|(name, changes)| side_of(name, changes, beside));
+    let sides = sides.collect::<Result<Vec<_>, _>>()?;
+    let claims = file.claim.into_iter().map(|claim| checked(claim, &sides)).collect::<Result<Vec<_>, _>>()?;
     let Some(workload) = shlex::split(&file.workload).filter(|words| !words.is_empty()) else {
         return wrong(
             format!("workload '{}' is no command line", file.workload),
@@ -195,6 +213,8 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, ReportFi
         source: file.source,
         machine: found_beside(beside, &file.machine),
         workload: workload.iter().map(|word| found_beside(beside, word)).collect(),
+        kernel: file.kernel,
+        sides,
         duration: Ns::from_ms(file.duration_ms),
         warmup: file.warmup_ms.map(Ns::from_ms),
         runs: file.runs,
@@ -205,9 +225,54 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, ReportFi
     })
 }
 
+/// A side of the file: what it changes of what all have in common. Keys of the workload's file stand in quotation marks or as tables.
+fn side_of(name: &str, changes: &toml::Value, beside: &Path) -> Result<SideWords, ReportFileError> {
+    let Some(table) = changes.as_table() else {
+        return wrong(format!("side {name} is no table"), format!("write [side.{name}], and below it what it changes"));
+    };
+    let mut side = SideWords { name: name.to_string(), changes: Vec::new() };
+    note_changes("", table, &mut side.changes);
+    for (key, value) in &mut side.changes {
+        match key.as_str() {
+            "machine" => *value = found_beside(beside, value),
+            "workload" => {
+                let words = shlex::split(value).unwrap_or_default();
+                let words = words.iter().map(|word| found_beside(beside, word)).collect::<Vec<_>>();
+                *value = line_of(&words);
+            }
+            _ => {}
+        }
+    }
+    Ok(side)
+}
+
+fn note_changes(above: &str, table: &toml::Table, changes: &mut Vec<(String, String)>) {
+    for (key, value) in table {
+        let key = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
+        match value {
+            toml::Value::Table(table) => note_changes(&key, table, changes),
+            toml::Value::String(text) => changes.push((key, text.clone())),
+            value => changes.push((key, value.to_string())),
+        }
+    }
+}
+
 /// The claim, where nothing is wrong with it; its commit as the log writes it.
-fn checked(mut claim: PublicClaim) -> Result<PublicClaim, ReportFileError> {
+fn checked(mut claim: PublicClaim, sides: &[SideWords]) -> Result<PublicClaim, ReportFileError> {
     let PublicClaim { text, kernels, published, commit, .. } = &mut claim;
+    if let PublishedDifference::AtLeast { at_least } = published
+        && (!at_least.is_finite() || *at_least <= 0.0 || *at_least == 1.0)
+    {
+        return wrong(format!("claim '{text}': at_least = {at_least}"), "give a positive ratio other than 1");
+    }
+    let are_sides = kernels.iter().filter(|name| sides.iter().any(|side| side.name == **name)).count();
+    if are_sides == 1 {
+        let problem = format!("claim '{text}': a kernel beside a side");
+        return wrong(problem, "name two kernels, or two sides of the report");
+    }
+    if are_sides == 2 && commit.is_some() {
+        return wrong(format!("claim '{text}': a commit between sides"), "leave 'commit' out: it lies between kernels");
+    }
     if let PublishedDifference::Figures(figures) = published {
         if figures.iter().any(|figure| !figure.is_finite() || *figure <= 0.0) {
             return wrong(
@@ -220,7 +285,7 @@ fn checked(mut claim: PublicClaim) -> Result<PublicClaim, ReportFileError> {
         }
     }
     if kernels[0] == kernels[1] {
-        return wrong(format!("claim '{text}': kernel {} twice", kernels[0]), "name two kernels");
+        return wrong(format!("claim '{text}': {} twice", kernels[0]), "name two kernels, or two sides");
     }
     // Of commits of a repository only the repository knows.
     if kernels.iter().all(|kernel| origin_of(kernel) == Origin::Modelled)

@@ -2,6 +2,7 @@
 //!
 //! Must not know: kernels, how runs are made.
 
+use fairlab_analysis::statistics::MetricVerdict;
 use serde::Serialize;
 
 use super::file::{PublishedDifference, PublishedDirection};
@@ -41,34 +42,39 @@ impl ReproductionOutcome {
 /// What is asked of a claim, and the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClaimVerdict {
-    /// The difference is sure and goes as published; `None`: it is sure, and goes the other way.
+    /// The difference is sure and goes as published, or it is sure that there is none where none was published; `None`: it is sure, and
+    /// goes the other way.
     pub direction: Option<bool>,
-    /// The effect is at least half as large as the published one, and at most twice, both as logarithms of ratios; `None`: no size
-    /// was published.
+    /// The effect is at least half as large as the published one, and at most twice, both as logarithms of ratios; or at least as large as
+    /// it was published to be at least. `None`: no size was published.
     pub size: Option<bool>,
     /// A search names the published commit; `None`: none was published, or nothing was searched.
     pub commit: Option<bool>,
 }
 
 impl ClaimVerdict {
-    /// Judges a ratio against what was published: 0 of what vanishes, infinite of what appears from nothing. `sure`: a comparison found
-    /// a difference.
+    /// Judges a ratio against what was published: 0 of what vanishes, infinite of what appears from nothing. `compared`: what a comparison
+    /// comes to.
     pub fn of(
         published: PublishedDifference,
         measured: Option<f64>,
-        sure: bool,
+        compared: MetricVerdict,
         commit: Option<bool>,
     ) -> ClaimVerdict {
         let found = measured.filter(|ratio| *ratio >= 0.0).map(f64::ln);
-        let wanted = match published {
-            PublishedDifference::Figures([from, to]) => (to / from).ln(),
-            PublishedDifference::Direction(PublishedDirection::Rises) => 1.0,
-            PublishedDifference::Direction(PublishedDirection::Falls) => -1.0,
+        let sure = compared.is_difference();
+        let (wanted, sizes) = match published {
+            PublishedDifference::Figures([from, to]) => ((to / from).ln(), Some(1.0 / SIZE_FACTOR..=SIZE_FACTOR)),
+            PublishedDifference::AtLeast { at_least } => (at_least.ln(), Some(1.0..=f64::INFINITY)),
+            PublishedDifference::Direction(PublishedDirection::Rises) => (1.0, None),
+            PublishedDifference::Direction(PublishedDirection::Falls) => (-1.0, None),
+            PublishedDifference::Direction(PublishedDirection::Same) => {
+                let direction = (!sure).then_some(compared == MetricVerdict::Equivalent);
+                return ClaimVerdict { direction, size: None, commit: None };
+            }
         };
         let along = found.is_some_and(|found| wanted * found > 0.0);
-        let is_alike = |found: f64| (1.0 / SIZE_FACTOR..=SIZE_FACTOR).contains(&(found / wanted));
-        let has_size = matches!(published, PublishedDifference::Figures(_));
-        let size = has_size.then(|| found.is_some_and(is_alike));
+        let size = sizes.map(|sizes| found.is_some_and(|found| sizes.contains(&(found / wanted))));
         let direction = match (sure, along) {
             (true, true) => Some(true),
             (true, false) => None,
@@ -106,11 +112,33 @@ pub fn of_report(claims: impl Iterator<Item = ReproductionOutcome> + Clone) -> R
 mod tests {
     use super::*;
 
+    fn told(sure: bool) -> MetricVerdict {
+        if sure { MetricVerdict::Changed } else { MetricVerdict::Undecided }
+    }
+
+    #[test]
+    fn what_stays_and_what_is_at_least_something_is_judged() {
+        let same = PublishedDifference::Direction(PublishedDirection::Same);
+        let of_same = |compared| ClaimVerdict::of(same, Some(1.2), compared, None).outcome();
+        assert_eq!(of_same(MetricVerdict::Equivalent), ReproductionOutcome::Reproduced);
+        assert_eq!(of_same(MetricVerdict::Undecided), ReproductionOutcome::NotShown);
+        assert_eq!(of_same(MetricVerdict::Worse), ReproductionOutcome::Contrary);
+        let of = |at_least, measured: f64| {
+            let published = PublishedDifference::AtLeast { at_least };
+            ClaimVerdict::of(published, Some(measured), told(true), None).outcome()
+        };
+        assert_eq!(of(2.0, 9.0), ReproductionOutcome::Reproduced);
+        assert_eq!(of(2.0, 1.9), ReproductionOutcome::InPart);
+        assert_eq!(of(2.0, 0.4), ReproductionOutcome::Contrary);
+        assert_eq!(of(0.5, 0.1), ReproductionOutcome::Reproduced);
+        assert_eq!(of(0.5, 0.6), ReproductionOutcome::InPart);
+    }
+
     #[test]
     fn direction_size_and_commit_decide() {
         let halves = PublishedDifference::Figures([2.0, 1.0]);
         let of =
-            |measured: f64, sure, commit| ClaimVerdict::of(halves, Some(measured), sure, commit).outcome();
+            |measured: f64, sure, commit| ClaimVerdict::of(halves, Some(measured), told(sure), commit).outcome();
         assert_eq!(of(0.5, true, Some(true)), ReproductionOutcome::Reproduced);
         assert_eq!(of(0.26, true, None), ReproductionOutcome::Reproduced);
         assert_eq!(of(0.24, true, None), ReproductionOutcome::InPart);
@@ -119,29 +147,29 @@ mod tests {
         assert_eq!(of(0.5, false, Some(true)), ReproductionOutcome::NotShown);
         assert_eq!(of(1.1, true, Some(true)), ReproductionOutcome::Contrary);
         assert_eq!(of(1.1, false, None), ReproductionOutcome::NotShown);
-        assert_eq!(ClaimVerdict::of(halves, None, false, None).outcome(), ReproductionOutcome::NotShown);
+        assert_eq!(ClaimVerdict::of(halves, None, told(false), None).outcome(), ReproductionOutcome::NotShown);
         assert_eq!(
-            ClaimVerdict::of(PublishedDifference::Figures([1.0, 2.0]), Some(3.0), true, None).outcome(),
+            ClaimVerdict::of(PublishedDifference::Figures([1.0, 2.0]), Some(3.0), told(true), None).outcome(),
             ReproductionOutcome::Reproduced
         );
         let falls = PublishedDifference::Direction(PublishedDirection::Falls);
         assert_eq!(
-            ClaimVerdict::of(falls, Some(0.99), true, None).outcome(),
+            ClaimVerdict::of(falls, Some(0.99), told(true), None).outcome(),
             ReproductionOutcome::Reproduced
         );
-        assert_eq!(ClaimVerdict::of(falls, Some(1.01), true, None).outcome(), ReproductionOutcome::Contrary);
+        assert_eq!(ClaimVerdict::of(falls, Some(1.01), told(true), None).outcome(), ReproductionOutcome::Contrary);
         assert_eq!(
-            ClaimVerdict::of(falls, Some(0.0), true, None).outcome(),
+            ClaimVerdict::of(falls, Some(0.0), told(true), None).outcome(),
             ReproductionOutcome::Reproduced,
             "it vanishes"
         );
         let rises = PublishedDifference::Direction(PublishedDirection::Rises);
         assert_eq!(
-            ClaimVerdict::of(rises, Some(f64::INFINITY), true, None).outcome(),
+            ClaimVerdict::of(rises, Some(f64::INFINITY), told(true), None).outcome(),
             ReproductionOutcome::Reproduced
         );
         assert_eq!(
-            ClaimVerdict::of(halves, Some(0.0), true, None).outcome(),
+            ClaimVerdict::of(halves, Some(0.0), told(true), None).outcome(),
             ReproductionOutcome::InPart,
             "more than twice"
         );

@@ -121,7 +121,8 @@ impl ClaimAnswer {
     fn published(&self) -> String {
         let memory = if self.published.remembered { " (from memory)" } else { "" };
         let (Some([from, to]), Some(ratio)) = (self.published.figures, self.published.ratio) else {
-            return format!("{}{memory}", self.published.direction);
+            let least = self.published.least.map(|least| format!(" to {} times at least", number(least)));
+            return format!("{}{}{memory}", self.published.direction, least.unwrap_or_default());
         };
         match self.published.unit.as_str() {
             "" => format!("{} times{memory}", number(ratio)),

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::statistics::{MARGIN, MetricVerdict as Compared, mean};
 use fairlab_change::bisect::{BisectQuestion, BisectSpec, bisect};
-use fairlab_change::left_out::{left_out, mind_left_out};
+use fairlab_change::left_out::{left_out_between, mind_left_out};
 use fairlab_change::{SearchTrials, WayStep};
 use fairlab_lab::names::{MetricName, ShownMetrics};
 use fairlab_lab::shell::{line_of, quoted};
 use fairlab_lab::{
-    CompareOptions, ComparisonRow, Experiment, ExperimentRuns, Kernel, LabError, Progress, RunResult,
-    RunSetting, SettingWords, compare,
+    CompareOptions, ComparisonRow, Experiment, ExperimentRuns, ExperimentSide, Kernel, LabError, Progress,
+    RunResult, RunSetting, SettingWords, compare,
 };
 
 use super::answer::{ClaimAnswer, CommitAnswer, PublishedAnswer, ReportAnswer};
@@ -76,11 +76,11 @@ pub fn reproduce(
     }))
 }
 
-/// The runs of two kernels, which all claims on them share.
-struct KernelPairRuns {
-    kernels: [String; 2],
+/// The runs of two sides, which all claims on them share.
+struct PairRuns {
+    names: [String; 2],
+    sides: Vec<ExperimentSide>,
     setting: RunSetting,
-    parsed: Vec<Kernel>,
     results: Vec<RunResult>,
 }
 
@@ -91,10 +91,10 @@ fn of_claims(
     let metrics = report.claims.iter().map(|claim| MetricName::parse(&claim.metric));
     let metrics = metrics.collect::<Result<Vec<_>, _>>()?;
     let by_name = ShownMetrics::default().wanted(&metrics);
-    let mut pairs: Vec<KernelPairRuns> = Vec::new();
+    let mut pairs: Vec<PairRuns> = Vec::new();
     let mut answers = Vec::new();
     for (claim, metric) in report.claims.iter().zip(metrics) {
-        let known = pairs.iter().position(|pair| pair.kernels == claim.kernels);
+        let known = pairs.iter().position(|pair| pair.names == claim.kernels);
         let place = match known {
             Some(place) => place,
             None => {
@@ -103,7 +103,7 @@ fn of_claims(
                 pairs.len() - 1
             }
         };
-        match of_claim(claim, &metric.name, &pairs[place], effort)? {
+        match of_claim(report, claim, &metric.name, &pairs[place], effort)? {
             Some(answer) => answers.push(answer),
             None => return Ok(None),
         }
@@ -117,7 +117,7 @@ fn runs_of(
     claim: &PublicClaim,
     by_name: &NamesWanted,
     effort: &ReproductionEffort<'_>,
-) -> Result<Option<KernelPairRuns>, LabError> {
+) -> Result<Option<PairRuns>, LabError> {
     let asked = SettingWords {
         machine: &report.machine,
         workload: &report.workload,
@@ -129,33 +129,58 @@ fn runs_of(
         time: Default::default(),
     };
     let runs = if effort.quick { QUICK_RUNS } else { report.runs };
-    let experiment = Experiment::of(&claim.kernels, &asked, runs)?;
-    let setting = RunSetting::of_kernels(&experiment.kernels, &asked)?;
+    let side = |name: &String| report.sides.iter().find(|side| side.name == *name).cloned();
+    let sides = claim.kernels.iter().filter_map(side).collect::<Vec<_>>();
+    let experiment = match sides.as_slice() {
+        [] => Experiment::of(&claim.kernels, &asked, runs)?,
+        sides => Experiment::of_words(sides, report.kernel.as_deref(), &asked, runs)?,
+    };
     let made =
         ExperimentRuns::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;
-    let kernels = claim.kernels.clone();
-    let pair = KernelPairRuns { kernels, setting, parsed: experiment.kernels, results: made.results };
+    let setting = experiment.sides[0].setting(&asked);
+    let (names, sides) = (claim.kernels.clone(), experiment.sides);
+    let pair = PairRuns { names, setting, sides, results: made.results };
     Ok(made.partial.is_none().then_some(pair))
 }
 
+/// The command that repeats a claim's comparison.
+fn command_of(report: &PublicReport, claim: &PublicClaim, pair: &PairRuns, runs: usize) -> String {
+    let metric = format!(" --metric {}", quoted(&claim.metric));
+    let sides = report.sides.iter().filter(|side| claim.kernels.contains(&side.name)).collect::<Vec<_>>();
+    if sides.is_empty() {
+        let [before, after] = &pair.names;
+        return pair.setting.compare_command(before, after, runs) + &metric;
+    }
+    // In the claim's order.
+    let named = claim.kernels.iter().filter_map(|name| sides.iter().find(|side| side.name == *name));
+    let sides = named.map(|side| format!(" --side {}", quoted(&side.to_string()))).collect::<String>();
+    let kernel = report.kernel.as_ref().map_or(String::new(), |kernel| format!(" --kernel {}", quoted(kernel)));
+    let warmup = report.warmup.map_or(String::new(), |warmup| format!(" --warmup {}ns", warmup.0));
+    format!(
+        "fairlab compare{sides}{kernel} --machine {} --runs {runs} --duration {}ms{warmup}{metric} {}",
+        quoted(&report.machine),
+        report.duration.0 / 1_000_000,
+        line_of(&report.workload)
+    )
+}
+
 fn of_claim(
+    report: &PublicReport,
     claim: &PublicClaim,
     metric: &str,
-    pair: &KernelPairRuns,
+    pair: &PairRuns,
     effort: &ReproductionEffort<'_>,
 ) -> Result<Option<ClaimAnswer>, LabError> {
-    let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
-    let mut comparison = compare(&pair.kernels, &pair.results, &options)?;
-    let KernelPairRuns { parsed, setting, .. } = pair;
-    mind_left_out(&mut comparison, parsed, &setting.machine, &setting.workload);
-    let [from, to] = [0, 1].map(|place| &parsed[place]);
-    let not_modelled = left_out(from, to, &setting.machine, &setting.workload).line(from.name(), to.name());
+    let metrics = vec![metric.to_string()];
+    let options = CompareOptions { metrics, may_differ: true, ..CompareOptions::default() };
+    let mut comparison = compare(&pair.names, &pair.results, &options)?;
+    mind_left_out(&mut comparison, &pair.sides);
+    let [from, to] = [0, 1].map(|place| &pair.sides[place]);
+    let not_modelled = left_out_between(from, to).line(from.kernel.name(), to.kernel.name());
     let row = comparison.rows.into_iter().next().ok_or_else(|| {
         LabError::new(format!("the runs have no metric '{metric}'"), "name one that 'fairlab run' prints")
     })?;
-    let [before, after] = &pair.kernels;
-    let command = pair.setting.compare_command(before, after, row.values.len())
-        + &format!(" --metric {}", quoted(&claim.metric));
+    let command = command_of(report, claim, pair, row.values.len());
     let commit = match &claim.commit {
         Some(commit) => Some(search(&pair.setting, claim, commit, metric, &row, effort)?),
         None => None,
@@ -172,17 +197,27 @@ fn answer(
 ) -> ClaimAnswer {
     let figures = match claim.published {
         PublishedDifference::Figures(figures) => Some(figures),
-        PublishedDifference::Direction(_) => None,
+        PublishedDifference::AtLeast { .. } | PublishedDifference::Direction(_) => None,
     };
     let ratio = figures.map(|[from, to]| to / from);
-    let rises = claim.published == PublishedDifference::Direction(PublishedDirection::Rises)
-        || ratio.is_some_and(|ratio| ratio > 1.0);
+    let direction = match claim.published {
+        PublishedDifference::Direction(PublishedDirection::Same) => "stays the same",
+        PublishedDifference::Direction(PublishedDirection::Rises) => "rises",
+        PublishedDifference::Direction(PublishedDirection::Falls) => "falls",
+        PublishedDifference::AtLeast { at_least: ratio } if ratio > 1.0 => "rises",
+        PublishedDifference::Figures([from, to]) if to > from => "rises",
+        PublishedDifference::AtLeast { .. } | PublishedDifference::Figures(_) => "falls",
+    };
+    let least = match claim.published {
+        PublishedDifference::AtLeast { at_least } => Some(at_least),
+        _ => None,
+    };
     // A search among a single commit tells nothing.
     let searched = commit.as_ref().filter(|commit| commit.finding.is_some() && commit.candidates > 1);
     let named = searched.map(|commit| commit.found.as_deref() == Some(commit.published.as_str()));
     // What appears from nothing has no ratio, only a least one.
     let measured = row.estimate.ratio.or(row.estimate.low.map(|_| f64::INFINITY));
-    let verdict = ClaimVerdict::of(claim.published, measured, row.verdict.is_difference(), named);
+    let verdict = ClaimVerdict::of(claim.published, measured, row.verdict, named);
     ClaimAnswer {
         claim: claim.text.clone(),
         metric: claim.metric.clone(),
@@ -191,7 +226,8 @@ fn answer(
             figures,
             unit: claim.unit.clone(),
             ratio,
-            direction: if rises { "rises" } else { "falls" },
+            direction,
+            least,
             remembered: claim.remembered,
         },
         means: [mean(&row.baseline), mean(&row.values)],

@@ -7,6 +7,7 @@
 //! Must not know: what the workloads do, how files are had.
 
 mod agenda;
+mod changed_keys;
 mod command;
 mod file;
 mod lines;

@@ -10,7 +10,7 @@ use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::kernel::KernelNeed;
 use fairlab_lab::names::{ShownMetrics, metrics_of};
 use fairlab_lab::{
-    CompareOptions, Kernel, RunResult, RunSetting, SettingWords, compare, sides_of, workloads,
+    CompareOptions, Experiment, Kernel, RunResult, RunSetting, SettingWords, compare, sides_of, workloads,
 };
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ fn parts_of(spec: &AttributeSpec, runs: &[RunResult], setting: &RunSetting) -> V
     let options = CompareOptions { margin: spec.margin, ..CompareOptions::default() };
     // Before both kernels have runs there is nothing to compare.
     if let Ok(mut comparison) = compare(&names, runs, &options) {
-        mind_left_out(&mut comparison, &kernels, &setting.machine, &setting.workload);
+        mind_left_out(&mut comparison, &Experiment::of_setting(kernels.to_vec(), setting, Vec::new()).sides);
         parts["comparison"] = json!(CompareAnswer::from(&comparison));
     }
     parts

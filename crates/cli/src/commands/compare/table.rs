@@ -10,12 +10,17 @@ use crate::numbers::{metric, significant};
 
 pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
     let mut text = String::new();
+    let columns = columns(answer);
     for of_kernel in answer.by_kernel() {
         let header = header(answer, &of_kernel[0]);
-        let header = header.iter().map(String::as_str).collect::<Vec<_>>();
-        text += &format!("\n{}", page.fitted(&header, 1, &of_kernel.iter().map(cells).collect::<Vec<_>>()));
+        let header = header.iter().take(columns).map(String::as_str).collect::<Vec<_>>();
+        let cells = of_kernel.iter().map(|row| cells(row).into_iter().take(columns).collect());
+        text += &format!("\n{}", page.fitted(&header, 1, &cells.collect::<Vec<_>>()));
     }
     text.push('\n');
+    if is_of_single_runs(answer) {
+        text += "one recording or run each: no verdict\n";
+    }
     for row in &answer.metrics {
         text += &lottery(row, &answer.baseline);
     }
@@ -23,10 +28,20 @@ pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
         text += &format!("note: {notice}\n");
     }
     text += &partial(answer);
-    for row in summed_up(answer) {
+    for row in summed_up(answer).filter(|_| !is_of_single_runs(answer)) {
         text += &summary(row, &answer.baseline);
     }
     text
+}
+
+/// Whether each side has one run alone: no interval can be had, and nothing is decided.
+fn is_of_single_runs(answer: &CompareAnswer) -> bool {
+    answer.metrics.iter().all(|row| row.baseline_values.len() == 1 && row.values.len() == 1)
+}
+
+/// How many columns tell something: without intervals there is no verdict.
+fn columns(answer: &CompareAnswer) -> usize {
+    if is_of_single_runs(answer) { 4 } else { 6 }
 }
 
 /// What a comparison that was stopped says of itself.
@@ -47,12 +62,13 @@ fn summed_up(answer: &CompareAnswer) -> impl Iterator<Item = &MetricAnswer> {
 /// The comparison as a table of Markdown.
 pub fn to_markdown(answer: &CompareAnswer) -> String {
     let mut text = String::new();
+    let columns = columns(answer);
     for of_kernel in answer.by_kernel() {
         let header = header(answer, &of_kernel[0]);
-        let header = header.map(|name| escaped::markdown(&name));
+        let header = header.iter().take(columns).map(|name| escaped::markdown(name)).collect::<Vec<_>>();
         text += &format!("| {} |\n|---|{}\n", header.join(" | "), "---:|".repeat(header.len() - 1));
         for row in of_kernel {
-            let cells = cells(row).iter().map(|cell| escaped::markdown(cell)).collect::<Vec<_>>();
+            let cells = cells(row).iter().take(columns).map(|cell| escaped::markdown(cell)).collect::<Vec<_>>();
             text += &format!("| {} |\n", cells.join(" | "));
         }
         text.push('\n');

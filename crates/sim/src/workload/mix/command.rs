@@ -9,6 +9,7 @@ use fairlab_event::spelling::may_be_meant;
 use toml::Table;
 
 use super::Mix;
+use super::changed_keys::{self, ChangedKey};
 use super::file::{self, BuildMember, MixPlan, WORKLOADS_MAX};
 use super::member::MixEntry;
 use super::place::MemberPlace;
@@ -19,7 +20,7 @@ use crate::workload::tasks::TasksWorkload;
 
 /// What a command line gives.
 pub const USAGE: &str = "\
-usage: mix FILE.toml                                 also by the file's name alone: FILE.toml
+usage: mix FILE.toml [--set KEY=VALUE]...            also by the file's name alone: FILE.toml --set group./db.cpu.weight=39
        mix [--beside COMMAND]... WORKLOAD [OPTIONS]  ends with WORKLOAD; also run WORKLOAD --beside COMMAND
 A file:
   [group.\"/db\"]           a control group, by its path; groups that are only named have defaults
@@ -64,16 +65,16 @@ pub fn parse(args: &[String], files: &dyn WorkloadFiles) -> Result<Box<dyn Workl
     match args {
         [word, ..] if ["-h", "--help"].contains(&word.as_str()) => Err(USAGE.to_string()),
         [word, ..] if word == "--beside" => beside_all(args, files),
-        [path] => of_file(path, files),
+        [path, rest @ ..] => of_file(path, &changed_keys::split(rest)?, files),
         [] => Err("a file is needed, or --beside COMMAND WORKLOAD".to_string()),
-        [_, rest, ..] if rest.starts_with("--") => {
-            Err(format!("'{rest}' is an option of neither mix nor the command"))
-        }
-        [_, rest, ..] => Err(format!("'{rest}' stands behind the file; --beside COMMAND goes before it")),
     }
 }
 
-fn of_file(path: &str, files: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, String> {
+fn of_file(
+    path: &str,
+    changes: &[ChangedKey],
+    files: &dyn WorkloadFiles,
+) -> Result<Box<dyn Workload>, String> {
     let text = files.text(path)?;
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let beside = MixFiles { folder, files };
@@ -81,8 +82,11 @@ fn of_file(path: &str, files: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, S
         return Err(format!("{path}: files name each other more than {DEPTH_MAX} deep"));
     }
     let stem = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".toml");
-    let plan = file::read(&text, stem, &MixBuilder { files: &beside });
-    let plan = plan.map_err(|(line, problem)| format!("{path}: line {line}: {problem}"))?;
+    let plan = file::read(&text, stem, changes, &MixBuilder { files: &beside });
+    let plan = plan.map_err(|(line, problem)| match line {
+        0 => format!("{path}: {problem}"),
+        line => format!("{path}: line {line}: {problem}"),
+    })?;
     Ok(Box::new(Mix::new(plan)))
 }
 
@@ -145,7 +149,7 @@ pub fn beside(others: &[String], workload: &[String]) -> Vec<String> {
 pub fn headline_command(args: &[String], files: &dyn WorkloadFiles) -> Option<Vec<String>> {
     match args {
         [word, ..] if word == "--beside" => split(args).ok().map(|(_, main)| main.to_vec()),
-        [path] => file::main_command(&files.text(path).ok()?),
+        [path, rest @ ..] => file::main_command(&files.text(path).ok()?, &changed_keys::split(rest).ok()?),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use fairlab_kernel::CpuMask;
 use toml::{Table, Value};
 
 use super::agenda::LauncherAction;
+use super::changed_keys::{ChangedKey, change};
 use super::lines::{self, KeyLines};
 use super::member::MixEntry;
 use super::place::{self, KeyError, MemberPlace, take, text, whole, yes_or_no};
@@ -45,20 +46,28 @@ const WORKLOAD_WORDS: &str = "name, group, session, policy, nice, slice, cpus, s
 /// Words of a table that tells tasks.
 const TASK_WORDS: &[&str] = &["task", "lock", "queue", "barrier"];
 
-/// Reads a file; `stem` is what a lone workload in it is called.
+/// Reads a file, with some keys changed; `stem` is what a lone workload in it is called.
 ///
 /// # Errors
 /// The line, and what is wrong there.
-pub(super) fn read(source: &str, stem: &str, build: &dyn BuildMember) -> Result<MixPlan, (usize, String)> {
-    let (table, lines) = lines::read(source)?;
+pub(super) fn read(
+    source: &str,
+    stem: &str,
+    changes: &[ChangedKey],
+    build: &dyn BuildMember,
+) -> Result<MixPlan, (usize, String)> {
+    let (mut table, lines) = lines::read(source)?;
+    // What is not in the file is in no line of it.
+    changes.iter().try_for_each(|one| change(&mut table, one)).map_err(|problem| (0, problem))?;
     let mut reader = MixReader { plan: MixPlan::default(), lines: &lines, build, names: BTreeMap::new() };
     reader.file(table, stem).map_err(|wrong| (lines.of(&wrong.key), wrong.to_string()))?;
     Ok(reader.plan)
 }
 
 /// The command line of the workload that a file is run for; `None` where tasks define it, or the file is none.
-pub(super) fn main_command(source: &str) -> Option<Vec<String>> {
-    let table = source.parse::<Table>().ok()?;
+pub(super) fn main_command(source: &str, changes: &[ChangedKey]) -> Option<Vec<String>> {
+    let mut table = source.parse::<Table>().ok()?;
+    changes.iter().try_for_each(|one| change(&mut table, one)).ok()?;
     let list = table.get("workload")?.as_array()?;
     let is_main = |one: &&Value| one.get("main").and_then(Value::as_bool) == Some(true);
     let chosen = list.iter().find(is_main).or(list.first())?;

@@ -1,0 +1,268 @@
+//! Sides in words: what each changes of what all have in common.
+//!
+//! `few: group./pod.cpu.weight=39 workload="schbench -t 4"`. A change is a key and a value:
+//!
+//! * `kernel`, `machine`, `workload`, `warmup`, `duration`: what the options of these names say;
+//! * a name that stands in braces in the kernel, the machine or the workload (`schbench -t {threads}`);
+//! * a key with dots: of the workload's file;
+//! * any other: a setting of the kernel (`base_slice_ns`).
+//!
+//! Must not know: what is done with sides.
+
+use fairlab_files::shell::quoted;
+use fairlab_kernel::Generation;
+
+use crate::quantities::{parse_duration, parse_warmup};
+use crate::{Experiment, ExperimentSide, Kernel, LabError, RunSetting, SettingWords};
+
+/// What one side changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideWords {
+    /// What it is called.
+    pub name: String,
+    /// Keys and values, in turn.
+    pub changes: Vec<(String, String)>,
+}
+
+/// As [`SideWords::parse`] reads it.
+impl std::fmt::Display for SideWords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:", self.name)?;
+        self.changes.iter().try_for_each(|(key, value)| write!(f, " {key}={}", quoted(value)))
+    }
+}
+
+/// More values of one key than these are a slip of the pen.
+const VALUES_MAX: usize = 64;
+
+impl SideWords {
+    /// A side from its name and its changes, or from changes alone, which are its name then.
+    ///
+    /// # Errors
+    /// A word is no change.
+    pub fn parse(text: &str) -> Result<SideWords, LabError> {
+        let named = text.split_once(':').filter(|(name, rest)| {
+            !name.contains('=') && (rest.is_empty() || rest.starts_with(char::is_whitespace))
+        });
+        let (name, changes) = named.unwrap_or((text, text));
+        let wrong = |problem: String| LabError::new(format!("side '{text}': {problem}"), FORM);
+        let words = shlex::split(changes).ok_or_else(|| wrong("a quotation mark is not closed".to_string()))?;
+        let change = |word: &String| match word.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok((key.to_string(), value.to_string())),
+            _ => Err(wrong(format!("'{word}' is no KEY=VALUE"))),
+        };
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(wrong("it has no name".to_string()));
+        }
+        Ok(SideWords { name: name.to_string(), changes: words.iter().map(change).collect::<Result<_, _>>()? })
+    }
+
+    /// Sides that differ in one key's value: `KEY=39,100`. Each is called `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// There is no key, or not two values.
+    pub fn varied(text: &str) -> Result<Vec<SideWords>, LabError> {
+        let (key, values) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
+            LabError::new(
+                format!("--vary '{text}' is no KEY=VALUE,VALUE"),
+                "such as group./pod.cpu.weight=39,100",
+            )
+        })?;
+        let values = values.split(',').collect::<Vec<_>>();
+        if !(2..=VALUES_MAX).contains(&values.len()) {
+            return Err(LabError::new(
+                format!("--vary {key}: {} values are given", values.len()),
+                format!("give 2 to {VALUES_MAX}, with commas between"),
+            ));
+        }
+        let side = |value: &&str| SideWords {
+            name: format!("{key}={value}"),
+            changes: vec![(key.to_string(), (*value).to_string())],
+        };
+        Ok(values.iter().map(side).collect())
+    }
+
+    /// The side: what all have in common, with its changes. `kernel`: the common one's name.
+    ///
+    /// # Errors
+    /// A change means nothing here, or the side cannot run.
+    pub fn side(&self, kernel: &str, asked: &SettingWords<'_>) -> Result<ExperimentSide, LabError> {
+        let told = |error: LabError| LabError::new(format!("side {}: {}", self.name, error.problem), error.hint);
+        let words = CommonWords {
+            kernel: kernel.to_string(),
+            machine: asked.machine.to_string(),
+            workload: asked.workload.to_vec(),
+            warmup: asked.warmup,
+            duration: asked.duration,
+        };
+        let words = self.changes.iter().try_fold(words, CommonWords::change).map_err(told)?;
+        words.side(self.name.clone(), asked).map_err(told)
+    }
+}
+
+/// How sides are given.
+const FORM: &str = "give 'NAME: KEY=VALUE …'; keys are kernel, machine, workload, warmup, duration, a {NAME} of these, one of the \
+                    workload's file, or a setting of the kernel";
+
+/// What sides have in common, and each may change.
+struct CommonWords {
+    kernel: String,
+    machine: String,
+    workload: Vec<String>,
+    warmup: Option<fairlab_event::Ns>,
+    duration: Option<fairlab_event::Ns>,
+}
+
+impl CommonWords {
+    fn change(mut self, (key, value): &(String, String)) -> Result<CommonWords, LabError> {
+        let wrong = |problem: String| LabError::new(format!("{key}: {problem}"), FORM);
+        match key.as_str() {
+            "kernel" => self.kernel.clone_from(value),
+            "machine" => self.machine.clone_from(value),
+            "workload" => {
+                let words = shlex::split(value);
+                self.workload = words.ok_or_else(|| wrong("a quotation mark is not closed".to_string()))?;
+            }
+            "warmup" => self.warmup = Some(parse_warmup(value).map_err(wrong)?),
+            "duration" => self.duration = Some(parse_duration(value).map_err(wrong)?),
+            _ if self.fill(key, value) => {}
+            key if key.contains('.') => {
+                if !self.workload.first().is_some_and(|name| name.ends_with(".toml")) {
+                    return Err(wrong("the workload is no file, and has no such key".to_string()));
+                }
+                self.workload.extend(["--set".to_string(), format!("{key}={value}")]);
+            }
+            _ => self.kernel += &format!(",{key}={value}"),
+        }
+        Ok(self)
+    }
+
+    /// Puts a value where its name stands in braces. Returns whether it does anywhere.
+    fn fill(&mut self, key: &str, value: &str) -> bool {
+        let name = format!("{{{key}}}");
+        let mut places = [&mut self.kernel, &mut self.machine].into_iter().chain(&mut self.workload);
+        places.by_ref().fold(false, |found, place| {
+            let is_here = place.contains(&name);
+            if is_here {
+                *place = place.replace(&name, value);
+            }
+            found | is_here
+        })
+    }
+
+    fn side(self, name: String, asked: &SettingWords<'_>) -> Result<ExperimentSide, LabError> {
+        let kernel = Kernel::parse(&self.kernel)?;
+        let asked = SettingWords {
+            machine: &self.machine,
+            workload: &self.workload,
+            warmup: self.warmup,
+            duration: self.duration,
+            ..*asked
+        };
+        let setting = RunSetting::of_kernels(std::slice::from_ref(&kernel), &asked)?;
+        Ok(ExperimentSide::of(name, kernel, setting))
+    }
+}
+
+impl Experiment {
+    /// The experiment of sides in words, the first of which is the baseline; `kernel` is the common one's name, by default the newest
+    /// release.
+    ///
+    /// # Errors
+    /// A side cannot run, two are called or made alike, or some run in virtual time and some in real time.
+    pub fn of_words(
+        sides: &[SideWords],
+        kernel: Option<&str>,
+        asked: &SettingWords<'_>,
+        seeds: u64,
+    ) -> Result<Experiment, LabError> {
+        let newest = || Generation::releases().last().map_or_else(String::new, ToString::to_string);
+        let kernel = kernel.map_or_else(newest, String::from);
+        let made = sides.iter().map(|side| side.side(&kernel, asked)).collect::<Result<Vec<_>, _>>()?;
+        let experiment = Experiment::of_sides(made, asked, seeds)?;
+        let alike = |one: &ExperimentSide, other: &ExperimentSide| {
+            one.kernel.name() == other.kernel.name() && one.is_in_setting_of(other)
+        };
+        for (place, side) in experiment.sides.iter().enumerate() {
+            if let Some(same) = experiment.sides[..place].iter().find(|one| alike(one, side)) {
+                let problem = format!("sides {} and {} do not differ", same.name, side.name);
+                return Err(LabError::new(problem, "let each change something"));
+            }
+        }
+        let in_virtual_time = |side: &ExperimentSide| side.kernel.has_virtual_time();
+        if experiment.sides.iter().any(in_virtual_time) && !experiment.sides.iter().all(in_virtual_time) {
+            return Err(LabError::new(
+                "some sides run in virtual time and some in real time",
+                "compare sides of one kind",
+            ));
+        }
+        Ok(experiment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(String::from).collect()
+    }
+
+    fn made(sides: &[&str], workload: &str) -> Result<Experiment, LabError> {
+        let sides = sides.iter().map(|side| SideWords::parse(side)).collect::<Result<Vec<_>, _>>()?;
+        let workload = words(workload);
+        Experiment::of_words(&sides, Some("v6.6"), &SettingWords { workload: &workload, ..SettingWords::default() }, 2)
+    }
+
+    #[test]
+    fn a_side_changes_what_it_says_and_nothing_else() {
+        let sides = [
+            "before: kernel=v6.5",
+            "threads=4 machine=layout:1x1x2x1",
+            "slow: base_slice_ns=6000000 workload='pipe -l {threads}' threads=7",
+        ];
+        let experiment = made(&sides, "schbench -m 1 -t {threads}");
+        assert!(experiment.is_err_and(|error| error.problem.starts_with("side before: ")), "its braces are not filled");
+        let sides = ["before: kernel=v6.5 threads=1", sides[1], sides[2]];
+        let experiment = made(&sides, "schbench -m 1 -t {threads}").expect("an experiment");
+        let told = experiment.sides.iter().map(|side| {
+            (side.name.as_str(), side.kernel.name(), side.machine.name.as_str(), side.workload.join(" "))
+        });
+        let expected = [
+            ("before", "v6.5", "laptop8", "schbench -m 1 -t 1".to_string()),
+            (sides[1], "v6.6", "layout:1x1x2x1", "schbench -m 1 -t 4".to_string()),
+            ("slow", "v6.6,base_slice_ns=6000000", "laptop8", "pipe -l 7".to_string()),
+        ];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+        let runs = experiment.specs().into_iter().map(|spec| (spec.side, spec.seed)).collect::<Vec<_>>();
+        assert_eq!((runs.len(), &runs[3]), (6, &("before".to_string(), 2)));
+    }
+
+    #[test]
+    fn sides_that_mean_nothing_are_refused() {
+        for (sides, problem) in [
+            (&["a: kernel=v6.5", "a: kernel=v6.6"][..], "side a is given twice"),
+            (&["a: kernel=v6.6", "b:"], "sides a and b do not differ"),
+            (&["a: nonsense=3", "b:"], "side a: "),
+            (&["a: group./x.cpu.weight=3", "b:"], "side a: group./x.cpu.weight: the workload is no file"),
+            (&["a: v6.6", "b:"], "side 'a: v6.6': 'v6.6' is no KEY=VALUE"),
+            (&["a: duration=long", "b:"], "side a: duration: "),
+            (&[": kernel=v6.5", "b:"], "it has no name"),
+        ] {
+            let error = made(sides, "pipe -l 3").expect_err(problem);
+            assert!(error.problem.contains(problem), "{problem}: {error}");
+        }
+    }
+
+    #[test]
+    fn values_of_one_key_are_sides() {
+        let sides = SideWords::varied("group./pod.cpu.weight=39,100").expect("sides");
+        let names = sides.iter().map(|side| side.name.as_str()).collect::<Vec<_>>();
+        assert_eq!(names, ["group./pod.cpu.weight=39", "group./pod.cpu.weight=100"]);
+        assert_eq!(sides[1].changes, [("group./pod.cpu.weight".to_string(), "100".to_string())]);
+        for wrong in ["x", "=1,2", "x=1"] {
+            assert!(SideWords::varied(wrong).is_err(), "{wrong}");
+        }
+    }
+}
