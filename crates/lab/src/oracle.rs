@@ -11,6 +11,7 @@ use fairlab_event::Ns;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_kernel::Generation;
 use fairlab_sim::machine::KernelCosts;
+use fairlab_sim::workload::Workload;
 use fairlab_sim::{Engine, Inspect, Machine};
 use fairlab_verify::oracle::{Oracle, OracleFindings, follower, without_costs};
 use serde::{Deserialize, Serialize};
@@ -151,31 +152,31 @@ impl OraclePair<'_> {
     ) -> Result<Option<OracleFindings>, LabError> {
         // CPUs that take turns on one thread would stand still in the middle of what both do, and kernel threads have a past.
         let machine = Machine { in_turn: false, ..machine.clone().exact() };
+        // Its files are read here: the process of the run opens none.
+        let built = workloads::build(workload)?;
+        let again = || self.command(&machine.name, workload, seed);
         if let Kernel::Source(kernel) = self.against {
             let free = Machine { costs: KernelCosts::NONE, ..machine.clone() };
             return kernel.drive(&free, self.stop, |leader| {
-                self.drive(leader, machine.clone(), workload, duration, seed)
+                self.drive(leader, machine.clone(), (built, duration, seed), &again)
             });
         }
         let leads = self.against.rules("verify --against")?;
-        self.drive(without_costs(leads.clone(), &machine), machine, workload, duration, seed)
+        let leader = without_costs(leads.clone(), &machine);
+        self.drive(leader, machine.clone(), (built, duration, seed), &again)
     }
 
     fn drive(
         &self,
         leader: impl Inspect,
         machine: Machine,
-        workload: &[String],
-        duration: Ns,
-        seed: u64,
+        (workload, duration, seed): (Box<dyn Workload>, Ns, u64),
+        again: &dyn Fn() -> String,
     ) -> Result<Option<OracleFindings>, LabError> {
-        let name = machine.name.clone();
         let model = follower(self.rules.clone(), &machine, &leader);
         let oracle = Oracle::new(leader, model, machine.topology.nr_cpus());
         let mut engine = Engine::with_core(oracle, machine, seed);
-        let again = || self.command(&name, workload, seed);
-        reported(&mut engine, &again, |engine| {
-            let workload = workloads::build(workload)?;
+        reported(&mut engine, again, |engine| {
             if let Some((problem, hint)) = engine.refusal(&*workload) {
                 return Err(LabError::new(problem, hint));
             }

@@ -81,7 +81,13 @@ impl Shared {
 impl LockedRq<'_> {
     /// A function is entered that is about one entity and its queue.
     #[inline]
-    pub(crate) fn probe_entity(&mut self, point: ProbePoint, function: &'static str, cfs_rq: CfsRqId, se: SeId) {
+    pub(crate) fn probe_entity(
+        &mut self,
+        point: ProbePoint,
+        function: &'static str,
+        cfs_rq: CfsRqId,
+        se: SeId,
+    ) {
         self.probe(point, move |queue| {
             let mut text = ProbeText::entry(function);
             queue.show_queue(&mut text, cfs_rq);

@@ -29,7 +29,7 @@ const fn says(commit: &'static str, file: &'static str, says: &'static str) -> C
 
 /// In the log's order.
 #[rustfmt::skip]
-const PROBES: [CommitProbe; 66] = [
+const PROBES: [CommitProbe; 65] = [
     says("util-est-dequeued-first", FAIR, "util_est_update(&rq->cfs, p, task_sleep);"),
     says("misfit-unbound", FAIR, "if (!p || p->nr_cpus_allowed == 1"),
     says("load-shift", FAIR, "shr_bound(load, env->sd->nr_balance_failed)"),
@@ -66,7 +66,6 @@ const PROBES: [CommitProbe; 66] = [
     says("reweight-keeps-lag", FAIR, "static void reweight_eevdf(struct"),
     says("idle-core-fix", FAIR, "if (idle_smt == -1)"),
     says("util-doubling", FAIR, "shr_bound(util, env->sd->nr_balance_failed)"),
-    says("core-in-domain", FAIR, "if (*idle_cpu == -1 && cpumask_test_cpu(cpu, cpus))"),
     says("look-no-further", FAIR, "if (env->loop > env->loop_max) break;"),
     says("idle-reweight", CORE, "lw.weight = scale_load(WEIGHT_IDLEPRIO);"),
     says("ilb-idle", FAIR, "if (!idle_cpu(this_cpu) && need_resched()) {"),
@@ -103,8 +102,8 @@ const PROBES: [CommitProbe; 66] = [
     says("boost-with-task", FAIR, "runnable += READ_ONCE(p->se.avg.runnable_avg);"),
     says("group-runnable-wide", FAIR, "u64 new_sum; u32 divider"),
     says("tree-copies-slices", FAIR, "static inline void min_vruntime_copy("),
-    says("idle-stamp-valid", CORE, "u64 idle_stamp = rq->idle_stamp;"),
     says("max-slice-of-leaf", FAIR, "se->max_slice = se->slice; rb_add_augmented_cached("),
+    says("idle-stamp-valid", CORE, "u64 idle_stamp = rq->idle_stamp;"),
 ];
 
 /// Of each commit that words can tell, its name in the model's log and whether the tree shows it. None, where a file cannot be read.
