@@ -42,15 +42,14 @@ impl CompareSpec {
         let mut metrics = metrics_of(&shown.whose, metrics)?;
         let rules = Rules::of(rules, &shown.whose);
         let names = metrics.iter().map(|metric| metric.name.clone()).collect();
-        let options =
-            CompareOptions { margin, metrics: names, shown: shown.clone(), ..CompareOptions::default() };
+        let options = CompareOptions { margin, metrics: names, shown: shown.clone() };
         metrics.extend(rules.metrics().cloned());
         Ok(CompareSpec { options, rules, wanted: Wanted { metrics, shown, time, causes: explain } })
     }
 
     /// Sees to it that the first runs have what is asked for.
-    fn accept(&self, first: &[RunSide], options: &CompareOptions) -> Result<(), LabError> {
-        compare_sides(first, options)?;
+    fn accept(&self, first: &[RunSide]) -> Result<(), LabError> {
+        compare_sides(first, &self.options)?;
         self.rules.accept(first)
     }
 }
@@ -74,12 +73,10 @@ pub fn compare<'s>(
     provenance: Provenance,
     caller: &Caller<'_>,
 ) -> Result<Compared<'s>, LabError> {
-    let may_differ = sides.experiment().is_some_and(|experiment| !experiment.is_of_kernels());
-    let options = CompareOptions { may_differ, ..spec.options.clone() };
-    let accept = |first: &[RunSide]| spec.accept(first, &options);
+    let accept = |first: &[RunSide]| spec.accept(first);
     let asks = !spec.wanted.metrics.is_empty();
     let sets = sides.sets(&spec.wanted, provenance, caller, asks.then_some(&accept))?;
-    let mut comparison = Comparison { partial: sets.partial, ..compare_sides(&sets.sides, &options)? };
+    let mut comparison = Comparison { partial: sets.partial, ..compare_sides(&sets.sides, &spec.options)? };
     comparison.notices.extend(sets.notices.iter().cloned());
     if let Some(experiment) = sets.experiment {
         mind_left_out(&mut comparison, &experiment.sides);

@@ -111,8 +111,6 @@ impl Rules {
     fn options(&self) -> CompareOptions {
         CompareOptions {
             metrics: self.metrics().map(|metric| metric.name.clone()).collect(),
-            // Whether sides can be compared at all the comparison has seen.
-            may_differ: true,
             ..CompareOptions::default()
         }
     }

@@ -732,6 +732,8 @@ pub enum ScenarioCommand {
         #[command(flatten)]
         format: FormatArgs,
     },
+    /// Lists the keys of a report's file.
+    Keys,
     /// Runs a scenario and judges its report's claims; exit status 1 if a claim does not hold.
     Run(Box<ScenarioRunArgs>),
 }

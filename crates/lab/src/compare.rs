@@ -48,18 +48,11 @@ pub struct CompareOptions {
     pub metrics: Vec<String>,
     /// Which metrics of names are compared by default.
     pub shown: ShownMetrics,
-    /// Sides may have other machines and workloads: that is what is compared.
-    pub may_differ: bool,
 }
 
 impl Default for CompareOptions {
     fn default() -> CompareOptions {
-        CompareOptions {
-            margin: MARGIN,
-            metrics: Vec::new(),
-            shown: ShownMetrics::default(),
-            may_differ: false,
-        }
+        CompareOptions { margin: MARGIN, metrics: Vec::new(), shown: ShownMetrics::default() }
     }
 }
 
@@ -138,9 +131,7 @@ pub fn compare_sides(sides: &[RunSide], options: &CompareOptions) -> Result<Comp
     let Some((baseline, others)) = sides.split_first() else {
         return Err(LabError::new("nothing to compare", "name two kernels or two folders of runs"));
     };
-    if !options.may_differ {
-        records::check_alike(sides)?;
-    }
+    records::check_alike(sides)?;
     let first = sides.iter().flat_map(|side| &side.records).next();
     let headline = workloads::headline(first.map_or("", |record| &record.workload));
     check_metrics(sides, &options.metrics)?;

@@ -101,8 +101,9 @@ impl Experiment {
         asked: &SettingWords<'_>,
         seeds: u64,
     ) -> Result<Experiment, LabError> {
-        let is_twice =
-            |&(place, side): &(usize, &ExperimentSide)| sides[..place].iter().any(|one| one.name == side.name);
+        let is_twice = |&(place, side): &(usize, &ExperimentSide)| {
+            sides[..place].iter().any(|one| one.name == side.name)
+        };
         // Results belong to a side by its name.
         if let Some((_, twice)) = sides.iter().enumerate().find(is_twice) {
             let what = if twice.name == twice.kernel.name() { "kernel" } else { "side" };
@@ -163,14 +164,17 @@ impl Experiment {
             ("the machine", |side| side.machine_name.clone()),
             ("the workload", |side| format!("'{}'", line_of(&side.workload))),
             ("times", |side| {
-                let warmup = side.warmup.map_or(String::new(), |warmup| format!("{} after ", duration(warmup)));
+                let warmup =
+                    side.warmup.map_or(String::new(), |warmup| format!("{} after ", duration(warmup)));
                 format!("{warmup}{}", duration(side.duration))
             }),
         ];
         let told = kinds.iter().filter_map(|(what, told)| {
             let all = self.sides.iter().map(told).collect::<Vec<_>>();
             let values = self.sides.iter().zip(&all).map(|(side, value)| format!("{}: {value}", side.name));
-            all.iter().any(|value| *value != all[0]).then(|| format!("{what} ({})", values.collect::<Vec<_>>().join("; ")))
+            all.iter()
+                .any(|value| *value != all[0])
+                .then(|| format!("{what} ({})", values.collect::<Vec<_>>().join("; ")))
         });
         Some(format!("sides differ in {}", told.collect::<Vec<_>>().join(", and in ")))
     }

@@ -46,7 +46,8 @@ impl SideWords {
         });
         let (name, changes) = named.unwrap_or((text, text));
         let wrong = |problem: String| LabError::new(format!("side '{text}': {problem}"), FORM);
-        let words = shlex::split(changes).ok_or_else(|| wrong("a quotation mark is not closed".to_string()))?;
+        let words =
+            shlex::split(changes).ok_or_else(|| wrong("a quotation mark is not closed".to_string()))?;
         let change = |word: &String| match word.split_once('=') {
             Some((key, value)) if !key.is_empty() => Ok((key.to_string(), value.to_string())),
             _ => Err(wrong(format!("'{word}' is no KEY=VALUE"))),
@@ -88,7 +89,8 @@ impl SideWords {
     /// # Errors
     /// A change means nothing here, or the side cannot run.
     pub fn side(&self, kernel: &str, asked: &SettingWords<'_>) -> Result<ExperimentSide, LabError> {
-        let told = |error: LabError| LabError::new(format!("side {}: {}", self.name, error.problem), error.hint);
+        let told =
+            |error: LabError| LabError::new(format!("side {}: {}", self.name, error.problem), error.hint);
         let words = CommonWords {
             kernel: kernel.to_string(),
             machine: asked.machine.to_string(),
@@ -104,6 +106,11 @@ impl SideWords {
 /// How sides are given.
 const FORM: &str = "give 'NAME: KEY=VALUE …'; keys are kernel, machine, workload, warmup, duration, a {NAME} of these, one of the \
                     workload's file, or a setting of the kernel";
+
+/// The newest release: the kernel of sides that name none.
+pub fn newest() -> String {
+    Generation::releases().last().map_or_else(String::new, ToString::to_string)
+}
 
 /// What sides have in common, and each may change.
 struct CommonWords {
@@ -177,7 +184,6 @@ impl Experiment {
         asked: &SettingWords<'_>,
         seeds: u64,
     ) -> Result<Experiment, LabError> {
-        let newest = || Generation::releases().last().map_or_else(String::new, ToString::to_string);
         let kernel = kernel.map_or_else(newest, String::from);
         let made = sides.iter().map(|side| side.side(&kernel, asked)).collect::<Result<Vec<_>, _>>()?;
         let experiment = Experiment::of_sides(made, asked, seeds)?;
@@ -212,7 +218,12 @@ mod tests {
     fn made(sides: &[&str], workload: &str) -> Result<Experiment, LabError> {
         let sides = sides.iter().map(|side| SideWords::parse(side)).collect::<Result<Vec<_>, _>>()?;
         let workload = words(workload);
-        Experiment::of_words(&sides, Some("v6.6"), &SettingWords { workload: &workload, ..SettingWords::default() }, 2)
+        Experiment::of_words(
+            &sides,
+            Some("v6.6"),
+            &SettingWords { workload: &workload, ..SettingWords::default() },
+            2,
+        )
     }
 
     #[test]
@@ -223,7 +234,10 @@ mod tests {
             "slow: base_slice_ns=6000000 workload='pipe -l {threads}' threads=7",
         ];
         let experiment = made(&sides, "schbench -m 1 -t {threads}");
-        assert!(experiment.is_err_and(|error| error.problem.starts_with("side before: ")), "its braces are not filled");
+        assert!(
+            experiment.is_err_and(|error| error.problem.starts_with("side before: ")),
+            "its braces are not filled"
+        );
         let sides = ["before: kernel=v6.5 threads=1", sides[1], sides[2]];
         let experiment = made(&sides, "schbench -m 1 -t {threads}").expect("an experiment");
         let told = experiment.sides.iter().map(|side| {

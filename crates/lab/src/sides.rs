@@ -197,7 +197,10 @@ pub fn check_two(kernels: &[String], workload: &[String]) -> Result<(), LabError
         true => "recordings are compared as they are, and a kernel is given",
         false => "a comparison needs two kernels",
     };
-    Err(LabError::new(problem, "give --kernel twice; the first is the baseline; --side and --vary compare anything else"))
+    Err(LabError::new(
+        problem,
+        "give --kernel twice; the first is the baseline; --side and --vary compare anything else",
+    ))
 }
 
 /// Whether words that stand where a workload does are recordings, or folders of them.

@@ -94,7 +94,9 @@ pub fn all() -> &'static [Scenario] {
 /// Whether a file is a scenario, and no other report: it has sides.
 pub fn is_scenario(path: &Path) -> bool {
     let text = std::fs::read_to_string(path).ok();
-    text.and_then(|text| text.parse::<toml::Table>().ok()).is_some_and(|table| table.contains_key("side"))
+    let table = text.and_then(|text| text.parse::<toml::Table>().ok());
+    // A report of claims may have sides, too.
+    table.is_some_and(|table| table.contains_key("side") && !table.contains_key("claim"))
 }
 
 /// The scenario of a file, its story beside it as Markdown.

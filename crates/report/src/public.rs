@@ -12,6 +12,6 @@ mod page;
 mod reproduce;
 
 pub use answer::{ClaimAnswer, CommitAnswer, PublicAnswer, PublishedAnswer, ReportAnswer};
-pub use file::{PublicClaim, PublicReport, PublishedDifference, PublishedDirection, read, read_all};
+pub use file::{KEYS, PublicClaim, PublicReport, PublishedDifference, PublishedDirection, read, read_all};
 pub use judge::{ClaimVerdict, ReproductionOutcome};
 pub use reproduce::{ReproductionEffort, reproduce};

@@ -42,11 +42,17 @@ pub fn from_args(
     let experiment = match (sides, args.kernels.as_slice()) {
         ([], kernels) => Experiment::of(kernels, &asked, seeds)?,
         ([_], _) => {
-            return Err(CliError::bad("a comparison needs two sides", "give --side twice; the first is the baseline"));
+            return Err(CliError::bad(
+                "a comparison needs two sides",
+                "give --side twice; the first is the baseline",
+            ));
         }
         (_, [_, _, ..]) => {
             let problem = "--kernel is given more than once beside --side or --vary";
-            return Err(CliError::bad(problem, "name the kernel that sides have in common, and kernel=K in a side"));
+            return Err(CliError::bad(
+                problem,
+                "name the kernel that sides have in common, and kernel=K in a side",
+            ));
         }
         (sides, kernels) => Experiment::of_words(sides, kernels.first().map(String::as_str), &asked, seeds)?,
     };
@@ -96,8 +102,10 @@ pub fn describe(experiment: &Experiment) -> String {
     let what = experiment.workload().map_or_else(|| "workloads by side".to_string(), output::words);
     let machine = experiment.machine().map_or("machines by side", |side| &side.machine.name);
     let each = if experiment.is_of_kernels() { "kernel" } else { "side" };
-    let mut text =
-        format!("{what} on {machine}: {seeds} run{plural} a {each} of up to {} s {time}\n", longest.as_secs_f64());
+    let mut text = format!(
+        "{what} on {machine}: {seeds} run{plural} a {each} of up to {} s {time}\n",
+        longest.as_secs_f64()
+    );
     if let Some(difference) = experiment.difference() {
         text += &format!("{difference}\n");
     }

@@ -43,6 +43,84 @@ fn command(more: &[&'static str]) -> Vec<&'static str> {
     [&["compare"], &WORKLOAD[..], &KERNELS, more].concat()
 }
 
+const POD: &str = r#"
+[group."/pod"]
+cpu.weight = 39
+
+[[workload]]
+name = "container"
+group = "/pod"
+main = true
+cpus = "0"
+[[workload.task]]
+name = "app"
+steps = ["run 2ms", "reply"]
+
+[[workload]]
+name = "daemon"
+cpus = "0"
+[[workload.task]]
+name = "agent"
+steps = ["run 2ms"]
+"#;
+
+/// A group's weight is what differs, and the folder of the runs keeps that.
+#[test]
+fn sides_differ_in_whatever_they_say() {
+    let folder = temporary("sides");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (file, out) = (folder.join("pod.toml"), folder.join("out"));
+    std::fs::write(&file, POD).expect("written");
+    let (file, out) = (file.to_str().expect("a path"), out.to_str().expect("a path"));
+    let common =
+        ["--machine", "vm4", "--warmup", "0", "--duration", "400ms", "--runs", "4", "--metric", "throughput"];
+    let of = |more: &[&str]| stdout(&[&["compare"][..], &common, more, &[file]].concat());
+    let told = of(&["--vary", "group./pod.cpu.weight=39,100", "--kernel", "v6.12", "--out", out]);
+    let differ = "sides differ in the workload (group./pod.cpu.weight=39: '";
+    assert!(told.contains(differ) && told.contains("better, 4 paired runs"), "{told}");
+    let again =
+        of(&["--vary", "group./pod.cpu.weight=39,100", "--kernel", "v6.12", "--out", out, "--resume"]);
+    assert!(again.contains("better, 4 paired runs"), "{again}");
+    let there = stdout(&["compare", "--folder", out, "--metric", "throughput"]);
+    assert!(there.contains("better, 4 paired runs"), "{there}");
+    let sides = ["--side", "small: kernel=v6.6", "--side", "many: machine=laptop8 workload.daemon.cpus=1"];
+    let told = of(&[&sides[..], &["--format", "json"]].concat());
+    let answer: Value = serde_json::from_str(&told).expect("JSON");
+    schema::holds(&answer, "compare-1");
+    assert_eq!(
+        (&answer["baseline"], &answer["metrics"][0]["kernel"]),
+        (&Value::from("small"), &Value::from("many"))
+    );
+    assert_eq!(answer["provenance"]["machines"], serde_json::json!(["vm4", "laptop8"]));
+    for (more, fragment) in [
+        (&["--side", "a: kernel=v6.6"][..], "a comparison needs two sides"),
+        (&["--side", "a:", "--side", "b:"], "sides a and b do not differ"),
+        (&["--vary", "group./pod.cpu.wight=1,2"], "cpu.wight"),
+        (&["--vary", "x=1"], "1 values are given"),
+        (
+            &["--vary", "base_slice_ns=1000000,2000000", "--kernel", "v6.6", "--kernel", "v6.7"],
+            "more than once",
+        ),
+    ] {
+        assert_refused(&[&["compare"][..], more, &[file]].concat(), fragment);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Recordings are sides, too: whose waits grew, and behind whom. One each gives no verdict.
+#[test]
+fn two_recordings_are_compared_and_explained() {
+    let recordings = ["5.10-hackbench-4", "7.2-hackbench-4"]
+        .map(|name| format!("{}/../../testdata/recordings/{name}/trace.txt.zst", env!("CARGO_MANIFEST_DIR")));
+    let told = stdout(&["compare", &recordings[0], &recordings[1], "--explain"]);
+    assert_eq!(told.matches("one recording or run each: no verdict").count(), 1, "{told}");
+    assert!(!told.contains("verdict\n") || !told.contains("95 % interval  verdict"), "{told}");
+    assert!(
+        told.contains("hackbench behind hackbench") && told.contains("behind a task of another name"),
+        "{told}"
+    );
+}
+
 #[test]
 fn layouts_are_those_that_kernel_people_know() {
     let mmtests = stdout(&command(&["--runs", "3", "--layout", "mmtests"]));

@@ -86,8 +86,8 @@ const KEPT: [(&str, &str, &str); 6] = [
         "`cargo test -p fairlab-verify --test it fidelity` fails when any figure falls below these.\n\n\
          A decision is judged where the recording shows all that the model's answer rests on:\n\n\
          * with probes, where entities stand, how heavy they are, and what a selection of a CPU finds. A running group's entity \
-         is charged whenever something joins or leaves its queue, at a moment that no probe shows: where groups run, nothing is \
-         judged;\n\
+         is charged whenever something joins or leaves its queue: where no probe shows the runqueue's clock then, nothing that hangs \
+         on it is judged until it is shown;\n\
          * without probes, up to v6.5, who runs: each charge prints a task's vruntime. Groups' entities print nothing;\n\
          * from v6.6 on no event says where entities stand, so that without probes nothing but charges is judged;\n\
          * balancing reads queues without their locks, and nothing shows what it finds: it is never judged.\n\n\

@@ -38,6 +38,8 @@ pub struct RunRecord {
     pub origin: Option<Origin>,
     /// The kernel's name or release; empty where nothing tells.
     pub kernel: String,
+    /// What its side is called, where that is not called as its kernel is: such sides may differ in anything.
+    pub side: Option<String>,
     /// The seed of a run of the model.
     pub seed: Option<u64>,
     /// Every metric by name.
@@ -70,6 +72,7 @@ impl RunRecord {
             cpus: None,
             origin: Some(run.origin()),
             kernel: run.kernel.clone(),
+            side: run.side.clone(),
             seed: run.has_seed().then_some(run.seed),
             metrics: run.metrics.clone(),
             causes: run.causes.clone(),
@@ -98,6 +101,7 @@ impl RunRecord {
         Some(RunRecord {
             origin: Some(origin),
             kernel,
+            side: text("side"),
             machine: text("machine")?,
             workload: text("workload")?,
             seed: run.get("seed").and_then(Value::as_u64).filter(|_| origin.has_seeds()),
@@ -137,9 +141,12 @@ impl RunSide {
     }
 }
 
-/// Sides differ in their kernel, and in nothing else.
+/// Sides differ in their kernel, and in nothing else, unless they were made to.
 pub(super) fn check_alike(sides: &[RunSide]) -> Result<(), LabError> {
     let all = || sides.iter().flat_map(|side| side.records.iter().map(move |record| (&side.name, record)));
+    if all().any(|(_, record)| record.side.is_some()) {
+        return Ok(());
+    }
     let Some((first_name, first)) = all().next() else { return Ok(()) };
     for (name, record) in all() {
         if !first.is_on_machine_of(record) {
@@ -324,8 +331,9 @@ fn add_folder(
 
 /// Adds a run to its side; gives the side's place.
 fn add_record(sides: &mut Vec<RunSide>, record: RunRecord) -> usize {
-    let place = sides.iter().position(|side| side.name == record.kernel).unwrap_or_else(|| {
-        sides.push(RunSide { name: record.kernel.clone(), ..RunSide::default() });
+    let name = record.side.as_ref().unwrap_or(&record.kernel);
+    let place = sides.iter().position(|side| side.name == *name).unwrap_or_else(|| {
+        sides.push(RunSide { name: name.clone(), ..RunSide::default() });
         sides.len() - 1
     });
     sides[place].records.push(record);

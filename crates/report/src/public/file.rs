@@ -8,10 +8,10 @@ use fairlab_event::{Ns, ShownPath};
 use fairlab_files::{another_kind, complaint, line_at};
 use fairlab_kernel::generation::LOG;
 use fairlab_lab::LabError;
-use fairlab_lab::shell::line_of;
-use fairlab_lab::side_words::SideWords;
 use fairlab_lab::kernel::origin_of;
 use fairlab_lab::provenance::Origin;
+use fairlab_lab::shell::line_of;
+use fairlab_lab::side_words::{SideWords, newest};
 use serde::Deserialize;
 
 /// A report that is a file.
@@ -46,6 +46,59 @@ pub struct PublicReport {
     /// What is claimed.
     pub claims: Vec<PublicClaim>,
 }
+
+impl PublicReport {
+    /// The kernels that its claims run: their own, and those of sides.
+    pub fn kernels(&self) -> Vec<String> {
+        let of_side = |side: &SideWords| {
+            let named =
+                side.changes.iter().find(|(key, _)| key == "kernel").map(|(_, kernel)| kernel.clone());
+            named.or_else(|| self.kernel.clone()).unwrap_or_else(newest)
+        };
+        let of = |name: &String| {
+            self.sides.iter().find(|side| side.name == *name).map_or_else(|| name.clone(), of_side)
+        };
+        let mut kernels = Vec::new();
+        for kernel in self.claims.iter().flat_map(|claim| &claim.kernels).map(of) {
+            if !kernels.contains(&kernel) {
+                kernels.push(kernel);
+            }
+        }
+        kernels
+    }
+}
+
+/// All keys of a report's file, for people.
+pub const KEYS: &str = "\
+A report's file (TOML):
+
+  title = \"…\"           what it is about, in a sentence
+  source = \"…\"          author, place and date
+  machine = \"vm4\"       a machine's name, or a file beside the report
+  workload = \"…\"        as 'fairlab run' takes it; files lie beside the report
+  duration_ms = 12000     when to stop each run, 1 to an hour
+  warmup_ms = 0           how long it settles first; without, as long as the machine takes
+  runs = 10               runs of each kernel or side, 4 or more
+  kernel = \"v6.12\"      of sides that name none; without, the newest release
+  departs = \"…\"         where machine or workload are not the report's own
+  notes = \"…\"           what is known of a result that falls short
+  cannot = \"…\"          why nothing can be run
+
+  [side.before]           what a claim compares beside kernels: each key changes one thing of what all have in common
+  kernel, machine, workload, warmup = \"1s\", duration = \"5s\"
+  base_slice_ns = 3000000                  a setting of the kernel
+  \"group./pod.cpu.weight\" = 39           a key of the workload's file; in lists by name: \"workload.service.task.worker.count\"
+  threads = 4                              a name in braces: workload = \"schbench -t {threads}\"
+
+  [[claim]]
+  text = \"…\"            what is claimed, in words
+  metric = \"p99\"        as '--metric' takes it
+  kernels = [\"v6.5\", \"v6.6\"]           or sides = [\"before\", \"after\"]
+  published = [3068, 19]  a figure of each; of a ratio [1, RATIO]; { at_least = 1.5 }; \"rises\", \"falls\" or \"same\"
+  unit = \"us\"           of these figures
+  remembered = true       they are from memory
+  commit = \"f4183717b370\"                what a search between the kernels is to name
+";
 
 /// How a metric differs between two kernels, or two other sides.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -228,7 +281,10 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, ReportFi
 /// A side of the file: what it changes of what all have in common. Keys of the workload's file stand in quotation marks or as tables.
 fn side_of(name: &str, changes: &toml::Value, beside: &Path) -> Result<SideWords, ReportFileError> {
     let Some(table) = changes.as_table() else {
-        return wrong(format!("side {name} is no table"), format!("write [side.{name}], and below it what it changes"));
+        return wrong(
+            format!("side {name} is no table"),
+            format!("write [side.{name}], and below it what it changes"),
+        );
     };
     let mut side = SideWords { name: name.to_string(), changes: Vec::new() };
     note_changes("", table, &mut side.changes);
@@ -271,7 +327,10 @@ fn checked(mut claim: PublicClaim, sides: &[SideWords]) -> Result<PublicClaim, R
         return wrong(problem, "name two kernels, or two sides of the report");
     }
     if are_sides == 2 && commit.is_some() {
-        return wrong(format!("claim '{text}': a commit between sides"), "leave 'commit' out: it lies between kernels");
+        return wrong(
+            format!("claim '{text}': a commit between sides"),
+            "leave 'commit' out: it lies between kernels",
+        );
     }
     if let PublishedDifference::Figures(figures) = published {
         if figures.iter().any(|figure| !figure.is_finite() || *figure <= 0.0) {
@@ -365,6 +424,30 @@ published = [1, 0.5]
         let source = GOOD.replace("'v6.5', 'v6.6'", "'src:a@b', 'src:a@c'");
         let source = source.replace("published =", "commit = '0123456789ab'\npublished =");
         assert_eq!(of(&source).as_deref(), Some("0123456789ab"));
+    }
+
+    #[test]
+    fn sides_say_what_differs() {
+        let with_sides = GOOD
+            .replace("kernels = ['v6.5', 'v6.6']", "sides = ['few', 'many']")
+            .replace("[1, 0.5]", "'same'");
+        let sides = "\n[side.few]\nworkload = 'pipe -l 3'\n[side.many]\ngroup.'/a.b'.cpu.weight = 3\n";
+        let report = read_text(&format!("{with_sides}{sides}")).expect("a report");
+        assert_eq!(report.claims[0].published, PublishedDifference::Direction(PublishedDirection::Same));
+        let changes = report.sides.iter().map(|side| side.to_string()).collect::<Vec<_>>();
+        assert_eq!(changes, ["few: workload='pipe -l 3'", "many: group./a.b.cpu.weight=3"]);
+        for (text, problem) in [
+            (with_sides.replace("'many'", "'v6.6'") + sides, "a kernel beside a side"),
+            (with_sides.replace("'same'", "{ at_least = 1.0 }") + sides, "at_least = 1"),
+            (
+                with_sides.replace("[[claim]]", "[[claim]]\ncommit = 'eevdf'") + sides,
+                "a commit between sides",
+            ),
+            (format!("side.few = 3\n{with_sides}"), "side few is no table"),
+        ] {
+            let (told, _) = read_text(&text).expect_err(problem);
+            assert!(told.contains(problem), "{problem}: {told}");
+        }
     }
 
     /// Every report of the examples can be run: its machine, its workload, its kernels and its metrics' names.

@@ -64,7 +64,9 @@ impl ClaimVerdict {
         let found = measured.filter(|ratio| *ratio >= 0.0).map(f64::ln);
         let sure = compared.is_difference();
         let (wanted, sizes) = match published {
-            PublishedDifference::Figures([from, to]) => ((to / from).ln(), Some(1.0 / SIZE_FACTOR..=SIZE_FACTOR)),
+            PublishedDifference::Figures([from, to]) => {
+                ((to / from).ln(), Some(1.0 / SIZE_FACTOR..=SIZE_FACTOR))
+            }
             PublishedDifference::AtLeast { at_least } => (at_least.ln(), Some(1.0..=f64::INFINITY)),
             PublishedDifference::Direction(PublishedDirection::Rises) => (1.0, None),
             PublishedDifference::Direction(PublishedDirection::Falls) => (-1.0, None),
@@ -137,8 +139,9 @@ mod tests {
     #[test]
     fn direction_size_and_commit_decide() {
         let halves = PublishedDifference::Figures([2.0, 1.0]);
-        let of =
-            |measured: f64, sure, commit| ClaimVerdict::of(halves, Some(measured), told(sure), commit).outcome();
+        let of = |measured: f64, sure, commit| {
+            ClaimVerdict::of(halves, Some(measured), told(sure), commit).outcome()
+        };
         assert_eq!(of(0.5, true, Some(true)), ReproductionOutcome::Reproduced);
         assert_eq!(of(0.26, true, None), ReproductionOutcome::Reproduced);
         assert_eq!(of(0.24, true, None), ReproductionOutcome::InPart);
@@ -147,7 +150,10 @@ mod tests {
         assert_eq!(of(0.5, false, Some(true)), ReproductionOutcome::NotShown);
         assert_eq!(of(1.1, true, Some(true)), ReproductionOutcome::Contrary);
         assert_eq!(of(1.1, false, None), ReproductionOutcome::NotShown);
-        assert_eq!(ClaimVerdict::of(halves, None, told(false), None).outcome(), ReproductionOutcome::NotShown);
+        assert_eq!(
+            ClaimVerdict::of(halves, None, told(false), None).outcome(),
+            ReproductionOutcome::NotShown
+        );
         assert_eq!(
             ClaimVerdict::of(PublishedDifference::Figures([1.0, 2.0]), Some(3.0), told(true), None).outcome(),
             ReproductionOutcome::Reproduced
@@ -157,7 +163,10 @@ mod tests {
             ClaimVerdict::of(falls, Some(0.99), told(true), None).outcome(),
             ReproductionOutcome::Reproduced
         );
-        assert_eq!(ClaimVerdict::of(falls, Some(1.01), told(true), None).outcome(), ReproductionOutcome::Contrary);
+        assert_eq!(
+            ClaimVerdict::of(falls, Some(1.01), told(true), None).outcome(),
+            ReproductionOutcome::Contrary
+        );
         assert_eq!(
             ClaimVerdict::of(falls, Some(0.0), told(true), None).outcome(),
             ReproductionOutcome::Reproduced,

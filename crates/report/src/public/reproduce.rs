@@ -154,7 +154,8 @@ fn command_of(report: &PublicReport, claim: &PublicClaim, pair: &PairRuns, runs:
     // In the claim's order.
     let named = claim.kernels.iter().filter_map(|name| sides.iter().find(|side| side.name == *name));
     let sides = named.map(|side| format!(" --side {}", quoted(&side.to_string()))).collect::<String>();
-    let kernel = report.kernel.as_ref().map_or(String::new(), |kernel| format!(" --kernel {}", quoted(kernel)));
+    let kernel =
+        report.kernel.as_ref().map_or(String::new(), |kernel| format!(" --kernel {}", quoted(kernel)));
     let warmup = report.warmup.map_or(String::new(), |warmup| format!(" --warmup {}ns", warmup.0));
     format!(
         "fairlab compare{sides}{kernel} --machine {} --runs {runs} --duration {}ms{warmup}{metric} {}",
@@ -171,8 +172,7 @@ fn of_claim(
     pair: &PairRuns,
     effort: &ReproductionEffort<'_>,
 ) -> Result<Option<ClaimAnswer>, LabError> {
-    let metrics = vec![metric.to_string()];
-    let options = CompareOptions { metrics, may_differ: true, ..CompareOptions::default() };
+    let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
     let mut comparison = compare(&pair.names, &pair.results, &options)?;
     mind_left_out(&mut comparison, &pair.sides);
     let [from, to] = [0, 1].map(|place| &pair.sides[place]);

@@ -68,7 +68,8 @@ pub fn to_markdown(answer: &CompareAnswer) -> String {
         let header = header.iter().take(columns).map(|name| escaped::markdown(name)).collect::<Vec<_>>();
         text += &format!("| {} |\n|---|{}\n", header.join(" | "), "---:|".repeat(header.len() - 1));
         for row in of_kernel {
-            let cells = cells(row).iter().take(columns).map(|cell| escaped::markdown(cell)).collect::<Vec<_>>();
+            let cells =
+                cells(row).iter().take(columns).map(|cell| escaped::markdown(cell)).collect::<Vec<_>>();
             text += &format!("| {} |\n", cells.join(" | "));
         }
         text.push('\n');

@@ -71,8 +71,8 @@ fn write_pages(args: &ScenarioRunArgs, answer: &PublicAnswer) -> Result<(), CliE
 }
 
 fn provenance_of(reports: &[PublicReport]) -> Provenance {
-    let runs = reports.iter().flat_map(|report| &report.claims);
-    runs.flat_map(|claim| &claim.kernels).fold(provenance::here().by(Origin::Modelled), Provenance::kernel)
+    let kernels = reports.iter().flat_map(PublicReport::kernels);
+    kernels.fold(provenance::here().by(Origin::Modelled), Provenance::kernel)
 }
 
 /// What belongs to the reports that are scenarios.

@@ -50,7 +50,8 @@ pub(super) fn change(table: &mut Table, (key, value): &ChangedKey) -> Result<(),
         here = match known {
             Value::Table(table) => table,
             Value::Array(list) => {
-                let (table, after) = named(list, rest).map_err(|problem| failed(format!("{part}: {problem}")))?;
+                let (table, after) =
+                    named(list, rest).map_err(|problem| failed(format!("{part}: {problem}")))?;
                 rest = after;
                 table
             }
@@ -61,7 +62,9 @@ pub(super) fn change(table: &mut Table, (key, value): &ChangedKey) -> Result<(),
 
 /// The longest key of a table with which a way begins, and what is left of that; names of groups have dots in them.
 fn longest_key<'w>(table: &Table, way: &'w str) -> Option<(String, Option<&'w str>)> {
-    let begins = |key: &&String| way == key.as_str() || way.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('.'));
+    let begins = |key: &&String| {
+        way == key.as_str() || way.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('.'))
+    };
     let key = table.keys().filter(begins).max_by_key(|key| key.len())?;
     Some((key.clone(), way[key.len()..].strip_prefix('.')))
 }
@@ -80,7 +83,8 @@ fn named<'l, 'w>(list: &'l mut [Value], way: &'w str) -> Result<(&'l mut Table, 
         after(name).or_else(|| after(&numbered)).map(|rest| (place, name.len(), rest))
     });
     let found = found.max_by_key(|&(_, length, _)| length);
-    let (place, _, rest) = found.ok_or_else(|| format!("none is called so; there are {}", names.join(", ")))?;
+    let (place, _, rest) =
+        found.ok_or_else(|| format!("none is called so; there are {}", names.join(", ")))?;
     let table = list[place].as_table_mut().ok_or("it is no list of tables")?;
     Ok((table, rest))
 }
