@@ -263,7 +263,7 @@ fn what_is_missing_is_said_in_a_line() {
     );
     assert_refused(&["compare", "--folder", "/nonexistent"], "/nonexistent");
     let one = stdout(&command(&["--runs", "1", "--metric", "throughput"]));
-    assert!(one.contains("one course of events") && !one.contains("undecided"), "{one}");
+    assert!(one.contains("no verdict") && !one.contains("undecided"), "{one}");
 }
 
 /// What is refused leaves nothing: no file of another export, no folder, no run.

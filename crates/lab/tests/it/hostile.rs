@@ -112,19 +112,11 @@ fn one_line(problem: &LabError) {
 
 /// A few milliseconds of a workload; a run that goes on for a quarter of a minute has no end.
 fn runs(machine: Machine, workload: Vec<String>) {
+    let kernel = "v6.12".parse().expect("a kernel");
     let spec = RunSpec {
-        kernel: "v6.12".parse().expect("a kernel"),
-        machine,
-        workload,
-        seed: 1,
         first_cpu: Some(Cpu(0)),
         warmup: Some(Ns::ZERO),
-        duration: Ns::from_ms(4),
-        trace: None,
-        probes: false,
-        by_name: Default::default(),
-        time: Default::default(),
-        causes: false,
+        ..RunSpec::new(kernel, machine, workload, 1, Ns::from_ms(4))
     };
     let stop = Arc::new(AtomicBool::new(false));
     let (ended, flag) = (Arc::new(AtomicBool::new(false)), Arc::clone(&stop));

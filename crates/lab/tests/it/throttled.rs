@@ -12,19 +12,13 @@ use fairlab_recording::read_recorded;
 use fairlab_trace::{ReadOptions, read_path};
 
 fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
+    let words = workload.split(' ').map(ToString::to_string).collect();
+    let (kernel, machine) = (kernel.parse().expect("a kernel"), machines::find("vm4").expect("a machine"));
     let spec = RunSpec {
-        kernel: kernel.parse().expect("a kernel"),
-        machine: machines::find("vm4").expect("a machine"),
-        workload: workload.split(' ').map(ToString::to_string).collect(),
-        seed: 1,
         first_cpu: Some(Cpu(0)),
         warmup: Some(Ns::ZERO),
-        duration: Ns::from_secs(1),
         trace: Some(trace.to_path_buf()),
-        probes: false,
-        by_name: Default::default(),
-        time: Default::default(),
-        causes: false,
+        ..RunSpec::new(kernel, machine, words, 1, Ns::from_secs(1))
     };
     run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped")
 }
