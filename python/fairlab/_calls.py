@@ -6,6 +6,7 @@ Must not know: how answers look.
 from __future__ import annotations
 
 import json as _json
+import shlex as _shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ def _request(
         "jobs": asked["jobs"],
         "seed": asked["seed"],
         "kernels": kernels,
+        "sides": asked.get("sides") or [],
+        "vary": asked.get("varied"),
         "names": chosen,
         "out": asked.get("out"),
         "resume": asked.get("resume", False),
@@ -148,10 +151,28 @@ def run(
     return Run(_json.loads(text), outputs)
 
 
+def _sides(sides: Mapping[str, Mapping[str, object]] | None) -> list[str]:
+    """Sides as the program takes them."""
+    changes = {name: [f"{key}={_shlex.quote(str(value))}" for key, value in of.items()] for name, of in (sides or {}).items()}
+    return [" ".join([f"{name}:", *words]) for name, words in changes.items()]
+
+
+def _varied(vary: Mapping[str, Sequence[object]] | None) -> str | None:
+    """The values of one key as the program takes them."""
+    if vary is None:
+        return None
+    if len(vary) != 1:
+        raise Error(f"vary: {len(vary)} keys are given; give one with its values")
+    [(key, values)] = vary.items()
+    return f"{key}={','.join(map(str, values))}"
+
+
 def compare(
     workload: Names,
     *,
-    kernel: Names,
+    kernel: Names = (),
+    side: Mapping[str, Mapping[str, object]] | None = None,
+    vary: Mapping[str, Sequence[object]] | None = None,
     machine: str = MACHINE,
     runs: int = 10,
     seed: int = 1,
@@ -171,17 +192,20 @@ def compare(
     resume: bool = False,
     jobs: int | None = None,
 ) -> Comparison:
-    """Runs a workload on two kernels or more and says how they differ; the first is the baseline.
+    """Runs a workload on two kernels or more, or on other sides, and says how they differ; the first is the baseline.
 
+    side: what each changes of the rest: ``{"few": {"threads": 4}, "many": {"threads": 8, "kernel": "v6.6"}}``. Keys are kernel, machine,
+    workload, warmup, duration, a name in braces (``"schbench -t {threads}"``), a key of the workload's file (``"group./pod.cpu.weight"``),
+    or a setting of the kernel. vary: sides that differ in one key alone: ``{"threads": [4, 8]}``. One kernel at most is given then.
     runs: how many runs each kernel gets; each run has a seed of its own, which every kernel gets.
     metric: only this one, or these. margin: differences below this share of the baseline are of no interest (``"1%"``, 0.01).
     fail_on: a gate's rules, what must not happen: ``"p99>+5%"``, ``"throughput<-2%"``, ``"cyclictest p99>+200us"``; see
     :attr:`Comparison.gate`. explain: why tasks wait longer or shorter, too; see :attr:`Comparison.causes`.
     The others are as for :func:`run`.
     """
-    asked = _asked(locals())
+    asked = _asked(locals()) | {"sides": _sides(side), "varied": _varied(vary)}
     wanted, pairs = _wanted(metric, margin, fail_on, explain)
-    request = _request("compare", workload, names(kernel), asked, [("--kernel", names(kernel)), ("--runs", runs), *pairs])
+    request = _request("compare", workload, names(kernel), asked, [("--kernel", names(kernel)), ("--side", asked["sides"]), ("--vary", asked["varied"]), ("--runs", runs), *pairs])
     return _compared({"request": request, "runs": runs}, request["names"], wanted, request["words"])
 
 

@@ -79,6 +79,21 @@ def test_a_gate_and_causes_are_the_programs(answered: Callable[..., Any], tmp_pa
     assert "ms a second more than with v6.5" in found.plot_causes().to_json()
 
 
+def test_sides_differ_in_what_they_say(answered: Callable[..., Any]) -> None:
+    words = "schbench -m 1 -t {threads} -c 3000 -s 1000"
+    asked: dict[str, Any] = {"machine": "vm4", "duration": "200ms", "runs": 3}
+    few, many = {"threads": 2}, {"threads": 9, "kernel": "v6.6"}
+    found = fairlab.compare(words, side={"few": few, "many": many}, kernel="v6.12", **asked)
+    assert {row["kernel"] for row in found.json["metrics"]} == {"many"} and found.json["baseline"] == "few"
+    options = ["--machine", "vm4", "--duration", "200ms", "--runs", "3", "--kernel", "v6.12"]
+    expected = answered("compare", *words.split(), *options, "--side", "few: threads=2", "--side", "many: threads=9 kernel=v6.6")
+    assert found.json["metrics"] == expected["metrics"]
+    varied = fairlab.compare(words, vary={"threads": [2, 9]}, kernel="v6.12", **asked)
+    assert varied.json["baseline"] == "threads=2"
+    with pytest.raises(fairlab.Error, match="give one with its values"):
+        fairlab.compare(words, vary={"threads": [2, 9], "x": [1, 2]}, **asked)
+
+
 def test_what_was_not_asked_is_not_there() -> None:
     found = fairlab.compare("pipe -l 50", kernel=["v6.5", "v6.6"], machine="vm4", runs=2)
     assert found.gate is None

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod left_out;
 pub mod patch;
 pub mod releases;
+pub mod side_words;
 pub mod tree_model;
 mod trials;
 

@@ -28,7 +28,6 @@ pub mod record;
 mod replay;
 mod run;
 mod setting;
-pub mod side_words;
 pub mod sides;
 pub mod source;
 pub mod sweep;

@@ -10,6 +10,7 @@ use fairlab_change::SearchTrials;
 use fairlab_change::bisect::{self as search, BisectAnswer, BisectSpec, runs_enough};
 use fairlab_change::compare::CompareSpec;
 use fairlab_change::gate::GateRule;
+use fairlab_change::side_words::{SideWords, experiment_of};
 use fairlab_lab::answer::RunAnswer;
 use fairlab_lab::cells::CellWorkers;
 use fairlab_lab::hosts::parse_label;
@@ -83,7 +84,22 @@ fn experiment(
     stop: &AtomicBool,
 ) -> Result<Experiment, LabError> {
     let by_name = setup.shown.wanted(metrics);
-    let experiment = Experiment::of(&request.kernels, &setup.asked(Some(&by_name)), seeds)?;
+    let asked = setup.asked(Some(&by_name));
+    let sides = match &request.vary {
+        Some(vary) => SideWords::varied(vary)?,
+        None => request.sides.iter().map(|side| SideWords::parse(side)).collect::<Result<Vec<_>, _>>()?,
+    };
+    let experiment = match (sides.as_slice(), request.kernels.as_slice()) {
+        ([], kernels) => Experiment::of(kernels, &asked, seeds)?,
+        (_, [_, _, ..]) => {
+            let problem = "several kernels are given beside sides";
+            return Err(LabError::new(
+                problem,
+                "name the one that sides have in common, and a side's own in it",
+            ));
+        }
+        (sides, kernels) => experiment_of(sides, kernels.first().map(String::as_str), &asked, seeds)?,
+    };
     prepare(experiment.sides.iter().map(|side| (&side.kernel, &side.machine)), stop)?;
     Ok(experiment)
 }
@@ -144,7 +160,9 @@ impl Compared {
         let sides = match self {
             Compared::Kernels { request, runs } => {
                 let setup = request.setup()?;
-                check_two(&request.kernels, &request.workload)?;
+                if request.sides.is_empty() && request.vary.is_none() {
+                    check_two(&request.kernels, &request.workload)?;
+                }
                 let experiment = experiment(&request, &setup, &spec.wanted.metrics, runs, stop)?.into();
                 let RunRequest { out, resume, .. } = request;
                 return Ok((Sides::Kernels { experiment, out, resume }, setup.jobs));

@@ -39,6 +39,10 @@ pub struct RunRequest {
     pub jobs: Option<usize>,
     pub seed: u64,
     pub kernels: Vec<String>,
+    /// Sides that differ in anything, as `--side` takes them.
+    pub sides: Vec<String>,
+    /// Sides that differ in one key, as `--vary` takes it.
+    pub vary: Option<String>,
     names: TraceSelection,
     /// A folder for everything.
     pub out: Option<PathBuf>,

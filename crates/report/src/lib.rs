@@ -94,9 +94,11 @@ pub fn all() -> &'static [Scenario] {
 /// Whether a file is a scenario, and no other report: it has sides.
 pub fn is_scenario(path: &Path) -> bool {
     let text = std::fs::read_to_string(path).ok();
-    let table = text.and_then(|text| text.parse::<toml::Table>().ok());
-    // A report of claims may have sides, too.
-    table.is_some_and(|table| table.contains_key("side") && !table.contains_key("claim"))
+    let Some(table) = text.and_then(|text| text.parse::<toml::Table>().ok()) else { return false };
+    // A report of claims may have sides, too: what it claims was published.
+    let claims = table.get("claim").and_then(toml::Value::as_array);
+    let is_public = claims.is_some_and(|claims| claims.iter().any(|claim| claim.get("published").is_some()));
+    table.contains_key("side") && !is_public
 }
 
 /// The scenario of a file, its story beside it as Markdown.

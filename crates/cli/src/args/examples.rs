@@ -151,6 +151,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("scenario", &[("fairlab scenario run eevdf-vhost", "a published report, tried again")]),
     ("scenario list", &[("fairlab scenario list", "all that there are")]),
+    ("scenario keys", &[("fairlab scenario keys", "what a report's file may say")]),
     ("scenario show", &[("fairlab scenario show eevdf-vhost", "what it claims")]),
     (
         "scenario run",

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fairlab_change::compare::{CompareSpec, Compared, compare};
+use fairlab_change::side_words::SideWords;
 use fairlab_event::EscapedText;
 use fairlab_lab::answer::CompareAnswer;
-use fairlab_lab::side_words::SideWords;
 use fairlab_lab::sides::{are_recordings, check_two};
 use fairlab_lab::{Caller, Experiment, Sets, Sides};
 

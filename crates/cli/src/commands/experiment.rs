@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::selector::TimeRange;
+use fairlab_change::side_words::{SideWords, experiment_of};
 use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::side_words::SideWords;
 use fairlab_lab::{Experiment, ExperimentSide, Kernel, SettingWords};
 use fairlab_sim::Machine;
 
@@ -54,7 +54,7 @@ pub fn from_args(
                 "name the kernel that sides have in common, and kernel=K in a side",
             ));
         }
-        (sides, kernels) => Experiment::of_words(sides, kernels.first().map(String::as_str), &asked, seeds)?,
+        (sides, kernels) => experiment_of(sides, kernels.first().map(String::as_str), &asked, seeds)?,
     };
     prepare(experiment.sides.iter().map(|side| (&side.kernel, &side.machine)))?;
     Ok(experiment)

@@ -4,6 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use fairlab_change::side_words::{SideWords, newest};
 use fairlab_event::{Ns, ShownPath};
 use fairlab_files::{another_kind, complaint, line_at};
 use fairlab_kernel::generation::LOG;
@@ -11,7 +12,6 @@ use fairlab_lab::LabError;
 use fairlab_lab::kernel::origin_of;
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::shell::line_of;
-use fairlab_lab::side_words::{SideWords, newest};
 use serde::Deserialize;
 
 /// A report that is a file.

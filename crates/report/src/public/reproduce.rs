@@ -8,6 +8,7 @@ use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::statistics::{MARGIN, MetricVerdict as Compared, mean};
 use fairlab_change::bisect::{BisectQuestion, BisectSpec, bisect};
 use fairlab_change::left_out::{left_out_between, mind_left_out};
+use fairlab_change::side_words::experiment_of;
 use fairlab_change::{SearchTrials, WayStep};
 use fairlab_lab::names::{MetricName, ShownMetrics};
 use fairlab_lab::shell::{line_of, quoted};
@@ -133,7 +134,7 @@ fn runs_of(
     let sides = claim.kernels.iter().filter_map(side).collect::<Vec<_>>();
     let experiment = match sides.as_slice() {
         [] => Experiment::of(&claim.kernels, &asked, runs)?,
-        sides => Experiment::of_words(sides, report.kernel.as_deref(), &asked, runs)?,
+        sides => experiment_of(sides, report.kernel.as_deref(), &asked, runs)?,
     };
     let made =
         ExperimentRuns::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;

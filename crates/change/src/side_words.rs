@@ -9,11 +9,11 @@
 //!
 //! Must not know: what is done with sides.
 
-use fairlab_files::shell::quoted;
+use fairlab_event::Ns;
 use fairlab_kernel::Generation;
-
-use crate::quantities::{parse_duration, parse_warmup};
-use crate::{Experiment, ExperimentSide, Kernel, LabError, RunSetting, SettingWords};
+use fairlab_lab::quantities::{parse_duration, parse_warmup};
+use fairlab_lab::shell::quoted;
+use fairlab_lab::{Experiment, ExperimentSide, Kernel, LabError, RunSetting, SettingWords};
 
 /// What one side changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,8 +117,8 @@ struct CommonWords {
     kernel: String,
     machine: String,
     workload: Vec<String>,
-    warmup: Option<fairlab_event::Ns>,
-    duration: Option<fairlab_event::Ns>,
+    warmup: Option<Ns>,
+    duration: Option<Ns>,
 }
 
 impl CommonWords {
@@ -172,39 +172,37 @@ impl CommonWords {
     }
 }
 
-impl Experiment {
-    /// The experiment of sides in words, the first of which is the baseline; `kernel` is the common one's name, by default the newest
-    /// release.
-    ///
-    /// # Errors
-    /// A side cannot run, two are called or made alike, or some run in virtual time and some in real time.
-    pub fn of_words(
-        sides: &[SideWords],
-        kernel: Option<&str>,
-        asked: &SettingWords<'_>,
-        seeds: u64,
-    ) -> Result<Experiment, LabError> {
-        let kernel = kernel.map_or_else(newest, String::from);
-        let made = sides.iter().map(|side| side.side(&kernel, asked)).collect::<Result<Vec<_>, _>>()?;
-        let experiment = Experiment::of_sides(made, asked, seeds)?;
-        let alike = |one: &ExperimentSide, other: &ExperimentSide| {
-            one.kernel.name() == other.kernel.name() && one.is_in_setting_of(other)
-        };
-        for (place, side) in experiment.sides.iter().enumerate() {
-            if let Some(same) = experiment.sides[..place].iter().find(|one| alike(one, side)) {
-                let problem = format!("sides {} and {} do not differ", same.name, side.name);
-                return Err(LabError::new(problem, "let each change something"));
-            }
+/// The experiment of sides in words, the first of which is the baseline; `kernel` is the common one's name, by default the newest
+/// release.
+///
+/// # Errors
+/// A side cannot run, two are called or made alike, or some run in virtual time and some in real time.
+pub fn experiment_of(
+    sides: &[SideWords],
+    kernel: Option<&str>,
+    asked: &SettingWords<'_>,
+    seeds: u64,
+) -> Result<Experiment, LabError> {
+    let kernel = kernel.map_or_else(newest, String::from);
+    let made = sides.iter().map(|side| side.side(&kernel, asked)).collect::<Result<Vec<_>, _>>()?;
+    let experiment = Experiment::of_sides(made, asked, seeds)?;
+    let alike = |one: &ExperimentSide, other: &ExperimentSide| {
+        one.kernel.name() == other.kernel.name() && one.is_in_setting_of(other)
+    };
+    for (place, side) in experiment.sides.iter().enumerate() {
+        if let Some(same) = experiment.sides[..place].iter().find(|one| alike(one, side)) {
+            let problem = format!("sides {} and {} do not differ", same.name, side.name);
+            return Err(LabError::new(problem, "let each change something"));
         }
-        let in_virtual_time = |side: &ExperimentSide| side.kernel.has_virtual_time();
-        if experiment.sides.iter().any(in_virtual_time) && !experiment.sides.iter().all(in_virtual_time) {
-            return Err(LabError::new(
-                "some sides run in virtual time and some in real time",
-                "compare sides of one kind",
-            ));
-        }
-        Ok(experiment)
     }
+    let in_virtual_time = |side: &ExperimentSide| side.kernel.has_virtual_time();
+    if experiment.sides.iter().any(in_virtual_time) && !experiment.sides.iter().all(in_virtual_time) {
+        return Err(LabError::new(
+            "some sides run in virtual time and some in real time",
+            "compare sides of one kind",
+        ));
+    }
+    Ok(experiment)
 }
 
 #[cfg(test)]
@@ -218,7 +216,7 @@ mod tests {
     fn made(sides: &[&str], workload: &str) -> Result<Experiment, LabError> {
         let sides = sides.iter().map(|side| SideWords::parse(side)).collect::<Result<Vec<_>, _>>()?;
         let workload = words(workload);
-        Experiment::of_words(
+        experiment_of(
             &sides,
             Some("v6.6"),
             &SettingWords { workload: &workload, ..SettingWords::default() },
