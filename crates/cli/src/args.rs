@@ -48,7 +48,7 @@ pub enum Command {
     /// Runs a workload on modelled kernels, on this host's own, or on booted ones.
     Run(RunArgs),
     /// Runs a workload on two kernels or more and says how they differ; the first is the baseline.
-    Compare(CompareArgs),
+    Compare(Box<CompareArgs>),
     /// Finds the commit that changed a metric between two kernels, in the model's log or in a repository.
     Bisect(BisectArgs),
     /// Says what a patch does: builds a kernel tree without and with it, runs workloads on both, compares.

@@ -121,7 +121,7 @@ const RUNS_MIN: usize = 5;
 /// What is to be said of each kernel whose runs go on differently than they begin. Runs are independent of each other, which
 /// parts of one run are not, so one run alone tells nothing.
 pub fn notices(runs: &[RunResult]) -> Vec<String> {
-    let mut kernels = runs.iter().map(|run| run.side()).collect::<Vec<_>>();
+    let mut kernels = runs.iter().map(RunResult::side).collect::<Vec<_>>();
     kernels.dedup();
     let of_kernel = |kernel: &str| {
         let excesses = runs.iter().filter(|run| run.side() == kernel).filter_map(|run| run.early_excess);

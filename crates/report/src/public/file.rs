@@ -434,7 +434,7 @@ published = [1, 0.5]
         let sides = "\n[side.few]\nworkload = 'pipe -l 3'\n[side.many]\ngroup.'/a.b'.cpu.weight = 3\n";
         let report = read_text(&format!("{with_sides}{sides}")).expect("a report");
         assert_eq!(report.claims[0].published, PublishedDifference::Direction(PublishedDirection::Same));
-        let changes = report.sides.iter().map(|side| side.to_string()).collect::<Vec<_>>();
+        let changes = report.sides.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(changes, ["few: workload='pipe -l 3'", "many: group./a.b.cpu.weight=3"]);
         for (text, problem) in [
             (with_sides.replace("'many'", "'v6.6'") + sides, "a kernel beside a side"),
