@@ -958,8 +958,11 @@ impl Command {
     /// The workload's words, and those of workloads beside it: both become the words of a mix.
     pub fn join_beside(&mut self) {
         let (workload, beside) = match self {
-            Command::Run(RunArgs { experiment, .. }) | Command::Compare(CompareArgs { experiment, .. }) => {
+            Command::Run(RunArgs { experiment, .. }) => {
                 (&mut experiment.setting.workload, &mut experiment.setting.beside)
+            }
+            Command::Compare(compare) => {
+                (&mut compare.experiment.setting.workload, &mut compare.experiment.setting.beside)
             }
             Command::Bisect(BisectArgs { setting, .. }) => (&mut setting.workload, &mut setting.beside),
             Command::Live(args) => (&mut args.workload, &mut args.beside),
