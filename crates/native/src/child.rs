@@ -123,6 +123,21 @@ pub fn watch(image: &ImageFile, words: *const ImageWords, host: &'static ImageHo
     }
 }
 
+/// The C library keeps the memory of its heaps from now on. Before glibc gives a part of a thread's heap back, it reads a file of /proc
+/// (`check_may_shrink_heap()`, malloc/arena.c, 2.36), which a sealed process may not.
+pub fn keep_heaps() {
+    #[cfg(target_env = "gnu")]
+    {
+        // From this size on blocks are mapped one by one: where the default comes to when such blocks have been freed.
+        const MAPPED_FROM: std::ffi::c_int = 32 << 20;
+        // SAFETY: mallopt() takes numbers, and refuses those that mean nothing.
+        unsafe {
+            libc::mallopt(libc::M_TRIM_THRESHOLD, std::ffi::c_int::MAX);
+            libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM);
+        }
+    }
+}
+
 /// Lets this process make only the system calls that the program allows, from now on and for good.
 ///
 /// Before v5.16 a filter also makes each load wait for the stores before it, unless it says that it need not.

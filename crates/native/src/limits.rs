@@ -36,6 +36,7 @@ pub(crate) fn limit_memory() {
 ///
 /// `outlets` are all that it may write to.
 pub(crate) fn seal(outlets: &[RawFd]) {
+    child::keep_heaps();
     lower(Resource::Nproc, Some(0));
     lower(Resource::Fsize, Some(0));
     let filter = filter(outlets).expect("rules name calls that this host's architecture has");
