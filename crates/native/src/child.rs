@@ -129,10 +129,10 @@ pub fn keep_heaps() {
     #[cfg(target_env = "gnu")]
     {
         // From this size on blocks are mapped one by one: where the default comes to when such blocks have been freed.
-        const MAPPED_FROM: std::ffi::c_int = 32 << 20;
+        const MAPPED_FROM: c_int = 32 << 20;
         // SAFETY: mallopt() takes numbers, and refuses those that mean nothing.
         unsafe {
-            libc::mallopt(libc::M_TRIM_THRESHOLD, std::ffi::c_int::MAX);
+            libc::mallopt(libc::M_TRIM_THRESHOLD, c_int::MAX);
             libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM);
         }
     }
