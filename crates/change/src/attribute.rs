@@ -287,16 +287,11 @@ mod tests {
 
     fn study(baseline: &str, other: &str, metric: &str) -> Attribution {
         let report = "schbench -m 2 -t 4 -c 200000 -s 1000 -i 30 -z 120";
-        let setting = RunSetting {
-            machine: machines::find("laptop8").expect("a machine"),
-            machine_name: "laptop8".to_string(),
-            workload: report.split(' ').map(String::from).collect(),
-            warmup: None,
-            duration: Ns::from_secs(4),
-            first_seed: 1,
-            by_name: Default::default(),
-            time: Default::default(),
-        };
+        let setting = RunSetting::new(
+            machines::find("laptop8").expect("a machine"),
+            report.split(' ').map(String::from).collect(),
+            Ns::from_secs(4),
+        );
         let spec = AttributeSpec {
             baseline: baseline.parse().expect("a kernel"),
             other: other.parse().expect("a kernel"),
@@ -313,14 +308,12 @@ mod tests {
     #[test]
     fn what_is_stopped_gives_what_is_known() {
         let setting = RunSetting {
-            machine: machines::find("vm4").expect("a machine"),
-            machine_name: "vm4".to_string(),
-            workload: ["hackbench", "-g", "1", "-l", "5"].map(String::from).to_vec(),
             warmup: Some(Ns::ZERO),
-            duration: Ns::from_ms(30),
-            first_seed: 1,
-            by_name: Default::default(),
-            time: Default::default(),
+            ..RunSetting::new(
+                machines::find("vm4").expect("a machine"),
+                ["hackbench", "-g", "1", "-l", "5"].map(String::from).to_vec(),
+                Ns::from_ms(30),
+            )
         };
         let spec = AttributeSpec {
             baseline: "v5.4".parse().expect("a kernel"),

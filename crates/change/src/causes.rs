@@ -26,7 +26,7 @@ use fairlab_analysis::statistics::{
 use fairlab_lab::answer::causes::{
     AmountAnswer, CauseAnswer, CauseNameAnswer, CausesAnswer, EndedAnswer, ScopeAnswer, WaitSelection,
 };
-use fairlab_lab::{Experiment, LabError, Pairing, RunRecord, RunSetting, RunSide};
+use fairlab_lab::{Experiment, LabError, Pairing, RunRecord, RunSide};
 
 /// Waits of this share, the longest ones, count as long: those above the baseline's p99.
 const LONG: f64 = 0.01;
@@ -59,16 +59,7 @@ pub fn causes_of(
     let mut answers = compare_causes(sides)?;
     let Some(experiment) = experiment else { return Ok(answers) };
     let Some((baseline, others)) = experiment.sides.split_first() else { return Ok(answers) };
-    let setting = RunSetting {
-        machine: baseline.machine.clone(),
-        machine_name: baseline.machine_name.clone(),
-        workload: baseline.workload.clone(),
-        warmup: baseline.warmup,
-        duration: baseline.duration,
-        first_seed: experiment.seeds.first().copied().unwrap_or(1),
-        by_name: Default::default(),
-        time: experiment.time,
-    };
+    let setting = experiment.setting_of(baseline);
     // Where more than the kernel differs, decisions part from the start, and the first one tells nothing.
     let beside = answers.iter_mut().zip(others).filter(|(_, side)| side.is_in_setting_of(baseline));
     for (answer, side) in beside {

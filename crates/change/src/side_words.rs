@@ -10,7 +10,7 @@
 //! Must not know: what is done with sides.
 
 use fairlab_event::Ns;
-use fairlab_kernel::Generation;
+use fairlab_lab::kernel::newest_release;
 use fairlab_lab::quantities::{parse_duration, parse_warmup};
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{Experiment, ExperimentSide, Kernel, LabError, RunSetting, SettingWords};
@@ -57,6 +57,14 @@ impl SideWords {
             return Err(wrong("it has no name".to_string()));
         }
         Ok(SideWords { name: name.to_string(), changes: words.iter().map(change).collect::<Result<_, _>>()? })
+    }
+
+    /// The sides that are asked for, one by one or by the values of one key.
+    ///
+    /// # Errors
+    /// As of [`parse`](Self::parse) and [`varied`](Self::varied).
+    pub fn asked(sides: &[String], vary: Option<&str>) -> Result<Vec<SideWords>, LabError> {
+        vary.map_or_else(|| sides.iter().map(|side| SideWords::parse(side)).collect(), SideWords::varied)
     }
 
     /// Sides that differ in one key's value: `KEY=39,100`. Each is called `KEY=VALUE`.
@@ -106,11 +114,6 @@ impl SideWords {
 /// How sides are given.
 const FORM: &str = "give 'NAME: KEY=VALUE …'; keys are kernel, machine, workload, warmup, duration, a {NAME} of these, one of the \
                     workload's file, or a setting of the kernel";
-
-/// The newest release: the kernel of sides that name none.
-pub fn newest() -> String {
-    Generation::releases().last().map_or_else(String::new, ToString::to_string)
-}
 
 /// What sides have in common, and each may change.
 struct CommonWords {
@@ -172,18 +175,31 @@ impl CommonWords {
     }
 }
 
-/// The experiment of sides in words, the first of which is the baseline; `kernel` is the common one's name, by default the newest
-/// release.
+/// The experiment of kernels; or of sides in words, the first of which is the baseline, and which have one kernel in common: by default the
+/// newest release.
 ///
 /// # Errors
-/// A side cannot run, two are called or made alike, or some run in virtual time and some in real time.
+/// A kernel or a side cannot run, there is one side, two are called or made alike, or some run in virtual time and some in real time.
 pub fn experiment_of(
     sides: &[SideWords],
-    kernel: Option<&str>,
+    kernels: &[String],
     asked: &SettingWords<'_>,
     seeds: u64,
 ) -> Result<Experiment, LabError> {
-    let kernel = kernel.map_or_else(newest, String::from);
+    let kernel = match (sides, kernels) {
+        ([], kernels) => return Experiment::of(kernels, asked, seeds),
+        ([_], _) => {
+            let hint = "give --side twice; the first is the baseline";
+            return Err(LabError::new("a comparison needs two sides", hint));
+        }
+        (_, [_, _, ..]) => {
+            let problem = "--kernel is given more than once beside --side or --vary";
+            let hint = "name the kernel that sides have in common, and kernel=K in a side";
+            return Err(LabError::new(problem, hint));
+        }
+        (_, [kernel]) => kernel.clone(),
+        (_, []) => newest_release(),
+    };
     let made = sides.iter().map(|side| side.side(&kernel, asked)).collect::<Result<Vec<_>, _>>()?;
     let experiment = Experiment::of_sides(made, asked, seeds)?;
     let alike = |one: &ExperimentSide, other: &ExperimentSide| {
@@ -218,7 +234,7 @@ mod tests {
         let workload = words(workload);
         experiment_of(
             &sides,
-            Some("v6.6"),
+            &["v6.6".to_string()],
             &SettingWords { workload: &workload, ..SettingWords::default() },
             2,
         )

@@ -217,14 +217,12 @@ mod tests {
     #[test]
     fn each_is_run_once() {
         let setting = RunSetting {
-            machine: machines::find("laptop8").expect("a machine"),
-            machine_name: "laptop8".to_string(),
-            workload: ["schbench", "-t", "2", "-c", "500"].map(String::from).to_vec(),
-            warmup: None,
-            duration: Ns::from_ms(50),
             first_seed: 7,
-            by_name: Default::default(),
-            time: Default::default(),
+            ..RunSetting::new(
+                machines::find("laptop8").expect("a machine"),
+                ["schbench", "-t", "2", "-c", "500"].map(String::from).to_vec(),
+                Ns::from_ms(50),
+            )
         };
         let stop = AtomicBool::new(false);
         let mut trials = SearchTrials::new(&setting, 2, &|_| {}, &stop);

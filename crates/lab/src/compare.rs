@@ -6,7 +6,6 @@ mod live;
 mod records;
 
 pub(crate) use live::live_sides;
-pub use records::causes_of;
 pub(crate) use records::read_sides;
 pub use records::{RunRecord, RunSide, TraceCounting, TraceCounts, count_tasks, count_trace};
 

@@ -138,9 +138,21 @@ impl Experiment {
         self.sides.iter().map(|side| &side.kernel)
     }
 
+    /// The setting in which a side of it runs.
+    pub fn setting_of(&self, side: &ExperimentSide) -> RunSetting {
+        RunSetting {
+            machine_name: side.machine_name.clone(),
+            warmup: side.warmup,
+            first_seed: self.seeds.first().copied().unwrap_or(1),
+            by_name: self.by_name.clone(),
+            time: self.time,
+            ..RunSetting::new(side.machine.clone(), side.workload.clone(), side.duration)
+        }
+    }
+
     /// The machine of all sides, where they have one.
-    pub fn machine(&self) -> Option<&ExperimentSide> {
-        self.common(|one, other| one.machine == other.machine)
+    pub fn machine(&self) -> Option<&Machine> {
+        self.common(|one, other| one.machine == other.machine).map(|side| &side.machine)
     }
 
     /// The workload of all sides, where they have one.
@@ -227,20 +239,6 @@ impl ExperimentSide {
     pub fn of(name: String, kernel: Kernel, setting: RunSetting) -> ExperimentSide {
         let RunSetting { machine, machine_name, workload, warmup, duration, .. } = setting;
         ExperimentSide { name, kernel, machine, machine_name, workload, warmup, duration }
-    }
-
-    /// The setting of its runs, with what else is asked of them.
-    pub fn setting(&self, asked: &SettingWords<'_>) -> RunSetting {
-        RunSetting {
-            machine: self.machine.clone(),
-            machine_name: self.machine_name.clone(),
-            workload: self.workload.clone(),
-            warmup: self.warmup,
-            duration: self.duration,
-            first_seed: asked.first_seed,
-            by_name: asked.by_name.cloned().unwrap_or_default(),
-            time: asked.time,
-        }
     }
 
     /// Whether it differs from another in no more than its kernel.

@@ -18,7 +18,7 @@ use fairlab_live::{LiveReport, switches_of_children};
 use fairlab_trace::{ReadOptions, WriterLosses, read_path};
 use fairlab_verify::schedstat::metrics::between;
 
-use crate::compare::{TraceCounting, causes_of, count_tasks};
+use crate::compare::{TraceCounting, TraceCounts, count_tasks};
 use crate::initial_lists::InitialLists;
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
@@ -188,14 +188,14 @@ fn recorded(
         root: Some(pid),
         by_name: spec.by_name.clone(),
         places: Some(places_of(&spec.machine.topology)),
+        causes: spec.causes,
         ..TraceCounting::default()
     };
-    let counts = count_tasks(&trace, counting)?.counts;
+    let TraceCounts { counts, causes, .. } = count_tasks(&trace, counting)?;
     let mut digest = DigestSink::default();
     read_path(&trace, &ReadOptions::default(), &mut digest)
         .map_err(|error| LabError::new(format!("{}: {error}", trace.display()), "record for longer"))?;
     let metrics = counts.all_metrics();
-    let causes = spec.causes.then(|| causes_of(&trace)).transpose()?;
     Ok(ObservedRun { metrics, counts, causes, digest: digest.digest().to_string(), losses: recorded.losses })
 }
 

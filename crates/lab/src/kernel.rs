@@ -484,6 +484,11 @@ fn host_machine(name: &str) -> Result<(String, Machine), LabError> {
     Ok((name.to_string(), machine))
 }
 
+/// The name of the newest modelled release, which stands where none is named.
+pub fn newest_release() -> String {
+    Generation::releases().last().map_or_else(String::new, ToString::to_string)
+}
+
 /// Runs a spec on its kernel, of whatever kind. Gives `None`, and leaves no trace, when `stop` was set before the end.
 ///
 /// # Errors

@@ -82,6 +82,20 @@ impl Default for SettingWords<'_> {
 }
 
 impl RunSetting {
+    /// A workload on a machine from seed 1 on, which settles as long as the machine takes.
+    pub fn new(machine: Machine, workload: Vec<String>, duration: Ns) -> RunSetting {
+        RunSetting {
+            machine_name: machine.name.clone(),
+            machine,
+            workload,
+            warmup: None,
+            duration,
+            first_seed: 1,
+            by_name: NamesWanted::default(),
+            time: TimeRange::default(),
+        }
+    }
+
     /// The setting of modelled kernels.
     ///
     /// # Errors
@@ -135,15 +149,14 @@ impl RunSetting {
     }
 
     fn on((machine_name, machine): (String, Machine), duration: Ns, asked: &SettingWords<'_>) -> RunSetting {
+        let machine = if asked.exact { machine.exact() } else { machine };
         RunSetting {
-            machine: if asked.exact { machine.exact() } else { machine },
             machine_name,
-            workload: asked.workload.to_vec(),
             warmup: asked.warmup,
-            duration,
             first_seed: asked.first_seed,
             by_name: asked.by_name.cloned().unwrap_or_default(),
             time: asked.time,
+            ..RunSetting::new(machine, asked.workload.to_vec(), duration)
         }
     }
 

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::initial_lists::InitialLists;
+use crate::kernel::newest_release;
 use crate::merge::{counts_fields, read_counts};
 use crate::run::carry_out;
 use crate::warm_up::settling;
@@ -393,8 +394,8 @@ fn carried_out(
 
 /// As long as a modelled kernel takes: domains and load averages are of one size.
 fn settling_on(machine: &Machine) -> Result<Ns, LabError> {
-    let newest = Generation::releases().last().map_or_else(String::new, ToString::to_string);
-    let model = Scheduler::new(Generation::asked_for(&newest)?, machine.topology.clone(), machine.tick());
+    let model =
+        Scheduler::new(Generation::asked_for(&newest_release())?, machine.topology.clone(), machine.tick());
     Ok(settling(&model))
 }
 

@@ -85,21 +85,8 @@ fn experiment(
 ) -> Result<Experiment, LabError> {
     let by_name = setup.shown.wanted(metrics);
     let asked = setup.asked(Some(&by_name));
-    let sides = match &request.vary {
-        Some(vary) => SideWords::varied(vary)?,
-        None => request.sides.iter().map(|side| SideWords::parse(side)).collect::<Result<Vec<_>, _>>()?,
-    };
-    let experiment = match (sides.as_slice(), request.kernels.as_slice()) {
-        ([], kernels) => Experiment::of(kernels, &asked, seeds)?,
-        (_, [_, _, ..]) => {
-            let problem = "several kernels are given beside sides";
-            return Err(LabError::new(
-                problem,
-                "name the one that sides have in common, and a side's own in it",
-            ));
-        }
-        (sides, kernels) => experiment_of(sides, kernels.first().map(String::as_str), &asked, seeds)?,
-    };
+    let sides = SideWords::asked(&request.sides, request.vary.as_deref())?;
+    let experiment = experiment_of(&sides, &request.kernels, &asked, seeds)?;
     prepare(experiment.sides.iter().map(|side| (&side.kernel, &side.machine)), stop)?;
     Ok(experiment)
 }

@@ -26,14 +26,10 @@ impl Search {
             bad: self.bad.parse()?,
             question: BisectQuestion::parse(&self.question)?,
             setting: RunSetting {
-                machine_name: spec.machine.name.clone(),
-                machine: spec.machine,
-                workload: spec.workload,
                 warmup: spec.warmup,
-                duration: spec.duration,
                 first_seed: spec.seed,
                 by_name: spec.by_name,
-                time: Default::default(),
+                ..RunSetting::new(spec.machine, spec.workload, spec.duration)
             },
             margin: MARGIN,
             error: 0.01,

@@ -87,16 +87,11 @@ mod tests {
         let stop = AtomicBool::new(false);
         let bench = ScenarioContext::quick(&stop);
         let verdict = |workload: &str, metric: &str| {
-            let setting = RunSetting {
-                machine: fairlab_lab::machines::find("qemu16").expect("a machine"),
-                machine_name: "qemu16".to_string(),
-                workload: workload.split_whitespace().map(String::from).collect(),
-                warmup: None,
-                duration: Ns::from_secs(5),
-                first_seed: 1,
-                by_name: Default::default(),
-                time: Default::default(),
-            };
+            let setting = RunSetting::new(
+                fairlab_lab::machines::find("qemu16").expect("a machine"),
+                workload.split_whitespace().map(String::from).collect(),
+                Ns::from_secs(5),
+            );
             let scenario = find("load-balance-rework").expect("a scenario");
             let report = scenario.run_own(&bench, &setting).expect("runs").expect("not stopped");
             assert!(report.claims.is_empty() && !report.to_text().contains("Claims"));

@@ -15,14 +15,12 @@ const JOBS: usize = 2;
 
 fn setting(workload: &str, duration: Ns) -> RunSetting {
     RunSetting {
-        machine: machines::find("laptop8").expect("a machine"),
-        machine_name: "laptop8".to_string(),
-        workload: workload.split(' ').map(String::from).collect(),
         warmup: Some(Ns::ZERO),
-        duration,
-        first_seed: 1,
-        by_name: Default::default(),
-        time: Default::default(),
+        ..RunSetting::new(
+            machines::find("laptop8").expect("a machine"),
+            workload.split(' ').map(String::from).collect(),
+            duration,
+        )
     }
 }
 
@@ -44,16 +42,7 @@ fn search(setting: &RunSetting, (good, bad): (&str, &str), metric: &str, runs_ma
 fn verdict(setting: &RunSetting, (good, bad): (&str, &str), metric: &str, runs: usize) -> MetricVerdict {
     let experiment = Experiment::of_setting(
         [good, bad].map(|name| name.parse().expect("a kernel")).to_vec(),
-        &RunSetting {
-            machine: setting.machine.clone(),
-            machine_name: String::new(),
-            workload: setting.workload.clone(),
-            warmup: Some(Ns::ZERO),
-            duration: setting.duration,
-            first_seed: 1,
-            by_name: Default::default(),
-            time: Default::default(),
-        },
+        setting,
         (1..=runs as u64).collect(),
     );
     let stop = AtomicBool::new(false);

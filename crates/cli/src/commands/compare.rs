@@ -91,10 +91,7 @@ fn sides_of(args: &CompareArgs, spec: &CompareSpec) -> Result<Sides, CliError> {
     if !args.live.is_empty() {
         return Ok(Sides::Commands { commands: args.live.clone(), runs: args.runs });
     }
-    let sides = match &args.vary {
-        Some(vary) => SideWords::varied(vary)?,
-        None => args.sides.iter().map(|side| SideWords::parse(side)).collect::<Result<Vec<_>, _>>()?,
-    };
+    let sides = SideWords::asked(&args.sides, args.vary.as_deref())?;
     if sides.is_empty() {
         check_two(&asked.kernels, &asked.setting.workload)?;
     }

@@ -39,23 +39,7 @@ pub fn from_args(
     let by_name = args.names.shown().wanted(metrics);
     let asked =
         SettingWords { by_name: Some(&by_name), ..asked(&args.setting, seed, args.names.chosen.stretch()) };
-    let experiment = match (sides, args.kernels.as_slice()) {
-        ([], kernels) => Experiment::of(kernels, &asked, seeds)?,
-        ([_], _) => {
-            return Err(CliError::bad(
-                "a comparison needs two sides",
-                "give --side twice; the first is the baseline",
-            ));
-        }
-        (_, [_, _, ..]) => {
-            let problem = "--kernel is given more than once beside --side or --vary";
-            return Err(CliError::bad(
-                problem,
-                "name the kernel that sides have in common, and kernel=K in a side",
-            ));
-        }
-        (sides, kernels) => experiment_of(sides, kernels.first().map(String::as_str), &asked, seeds)?,
-    };
+    let experiment = experiment_of(sides, &args.kernels, &asked, seeds)?;
     prepare(experiment.sides.iter().map(|side| (&side.kernel, &side.machine)))?;
     Ok(experiment)
 }
@@ -100,7 +84,7 @@ pub fn describe(experiment: &Experiment) -> String {
     };
     let longest = experiment.sides.iter().map(|side| side.duration).max().unwrap_or_default();
     let what = experiment.workload().map_or_else(|| "workloads by side".to_string(), output::words);
-    let machine = experiment.machine().map_or("machines by side", |side| &side.machine.name);
+    let machine = experiment.machine().map_or("machines by side", |machine| &machine.name);
     let each = if experiment.is_of_kernels() { "kernel" } else { "side" };
     let mut text = format!(
         "{what} on {machine}: {seeds} run{plural} a {each} of up to {} s {time}\n",

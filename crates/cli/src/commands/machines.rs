@@ -6,6 +6,7 @@ use fairlab_event::Cpu;
 use fairlab_kernel::domain::SchedDomains;
 use fairlab_kernel::energy::PerfState;
 use fairlab_kernel::{CpuMask, Generation};
+use fairlab_lab::kernel::newest_release;
 use fairlab_lab::{LabError, chance_spec, machines};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{PRESETS, Preset};
@@ -57,8 +58,7 @@ fn show(args: &MachineArgs) -> Result<(), CliError> {
     if args.format == MachineFormat::Toml {
         return output::answer(&described(), &machines::to_toml(&machine));
     }
-    let newest = || Generation::releases().last().map_or_else(String::new, ToString::to_string);
-    let kernel = args.kernel.clone().unwrap_or_else(newest);
+    let kernel = args.kernel.clone().unwrap_or_else(newest_release);
     let kernel = Generation::asked_for(&kernel).map_err(LabError::from)?;
     let last = machine.topology.nr_cpus() - 1;
     if let Some(cpu) = args.cpu.filter(|&cpu| cpu as usize > last) {

@@ -74,7 +74,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     }
     RunFolder::keep(folder, partial, &experiment, &whole, &value)?;
     let workload = experiment.workload().map(output::words).unwrap_or_default();
-    let machine = experiment.machine().map_or("", |side| &side.machine.name);
+    let machine = experiment.machine().map_or("", |machine| &machine.name);
     let title = format!("{workload} on {machine}");
     let parts = || {
         let sides = sides_of(&experiment.names(), &answer.runs);

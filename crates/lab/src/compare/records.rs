@@ -473,21 +473,12 @@ pub fn count_tasks(path: &Path, counting: TraceCounting) -> Result<TraceCounts, 
     if root.is_some() {
         metrics = metrics.of_tasks(std::mem::take(&mut extent.family));
     }
-    read(&mut metrics)?;
+    let mut sinks = (metrics, causes.then(Causes::new));
+    read(&mut sinks)?;
+    let (metrics, causes) = sinks;
     let counts = metrics.into_counts(extent.end);
-    let causes = causes.then(|| causes_of(path)).transpose()?;
+    let causes = causes.map(|causes| causes.finish(Ns::ZERO));
     Ok(TraceCounts { causes, ..counted(path, &extent, u32::try_from(cpus).unwrap_or(u32::MAX), counts) })
-}
-
-/// All waits of a trace by cause.
-///
-/// # Errors
-/// It cannot be read.
-pub fn causes_of(path: &Path) -> Result<WaitCauses, LabError> {
-    let mut causes = Causes::new();
-    read_recorded(path, &ReadOptions::default(), &mut causes)
-        .map_err(|error| LabError::new(format!("{}: {error}", path.display()), error.hint()))?;
-    Ok(causes.finish(Ns::ZERO))
 }
 
 /// Whose the counts are: of what Fairlab made itself, kernel and machine have their names.

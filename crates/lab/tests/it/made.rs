@@ -55,14 +55,8 @@ fn make_with(
     let experiment = Experiment::of_setting(
         vec![kernel(name).into()],
         &RunSetting {
-            machine,
-            machine_name: String::new(),
-            workload: workload.iter().map(ToString::to_string).collect(),
             warmup: Some(Ns::ZERO),
-            duration,
-            first_seed: 1,
-            by_name: Default::default(),
-            time: Default::default(),
+            ..RunSetting::new(machine, workload.iter().map(ToString::to_string).collect(), duration)
         },
         vec![1],
     );
@@ -207,14 +201,14 @@ fn a_made_trace_with_probes_agrees_with_its_own_kernel_in_everything() {
     assert_judged(&judged, &least);
 }
 
-/// Traces with probes: made by the first, not of the second, and in which kinds that shows.
-const FOREIGN_PROBED: [(&str, &str, &[DecisionKind]); 6] = [
-    ("v5.2", "v5.10", &[DecisionKind::WakeupCpu]),
-    ("v5.10", "v5.2", &[DecisionKind::WakeupCpu]),
-    ("v6.12", "v6.6", &[DecisionKind::Placement, DecisionKind::Lag, DecisionKind::DelayedDequeue]),
-    ("v6.12", "v7.2", &[DecisionKind::QueueTime]),
-    ("v7.2", "v6.12", &[DecisionKind::Placement]),
-    ("v7.2+NEXT_BUDDY", "v7.2", &[DecisionKind::Pick, DecisionKind::WakeupPreempt]),
+/// Traces with probes: made by the first, not of the second, and in which kinds that shows: more than one decision in so many is missed.
+const FOREIGN_PROBED: [(&str, &str, &[DecisionKind], u64); 6] = [
+    ("v5.2", "v5.10", &[DecisionKind::WakeupCpu], 20),
+    ("v5.10", "v5.2", &[DecisionKind::WakeupCpu], 20),
+    ("v6.12", "v6.6", &[DecisionKind::Placement, DecisionKind::Lag, DecisionKind::DelayedDequeue], 20),
+    ("v6.12", "v7.2", &[DecisionKind::QueueTime], 20),
+    ("v7.2", "v6.12", &[DecisionKind::Placement], 70),
+    ("v7.2+NEXT_BUDDY", "v7.2", &[DecisionKind::Pick, DecisionKind::WakeupPreempt], 20),
 ];
 
 #[test]
@@ -223,12 +217,12 @@ fn a_made_trace_with_probes_tells_its_kernel_from_others() {
         let path = std::env::temp_dir().join(format!("fairlab-{}-foreign-probed-{own}", std::process::id()));
         let made = make_on(smt8(), &path, own, WORKLOADS[0], Ns::from_ms(400), true);
         let right = agreement(&made, own);
-        for (_, other, kinds) in FOREIGN_PROBED.iter().filter(|(made_by, ..)| *made_by == own) {
+        for (_, other, kinds, so_many) in FOREIGN_PROBED.iter().filter(|(made_by, ..)| *made_by == own) {
             let wrong = agreement(&made, other);
             for &kind in *kinds {
                 let ((_, none), (of, misses)) = (missed(&right, kind), missed(&wrong, kind));
                 assert_eq!(none, 0, "{own} by its own rules: {}", kind.name());
-                assert!(100 * misses > of, "{own} by {other}: {misses} of {of} {} missed", kind.name());
+                assert!(so_many * misses > of, "{own} by {other}: {misses} of {of} {} missed", kind.name());
             }
         }
         std::fs::remove_dir_all(&path).expect("removed");

@@ -131,14 +131,12 @@ impl Job {
         let experiment = Experiment::of_setting(
             vec![kernel.parse::<Generation>().expect("a kernel").into()],
             &RunSetting {
-                machine: machines::find("laptop8").expect("a machine"),
-                machine_name: String::new(),
-                workload: self.words(threads),
                 warmup: self.warmup,
-                duration: Ns::from_ms(150),
-                first_seed: 1,
-                by_name: Default::default(),
-                time: Default::default(),
+                ..RunSetting::new(
+                    machines::find("laptop8").expect("a machine"),
+                    self.words(threads),
+                    Ns::from_ms(150),
+                )
             },
             vec![3],
         );

@@ -17,14 +17,8 @@ fn experiment(kernels: &[&str], machine: &str, workload: &str, seeds: u64, durat
     Experiment::of_setting(
         kernels.iter().map(|name| name.parse().expect("a kernel")).collect(),
         &RunSetting {
-            machine: machines::find(machine).expect("a machine"),
-            machine_name: String::new(),
-            workload: words(workload),
             warmup: Some(Ns::ZERO),
-            duration,
-            first_seed: 1,
-            by_name: Default::default(),
-            time: Default::default(),
+            ..RunSetting::new(machines::find(machine).expect("a machine"), words(workload), duration)
         },
         (1..=seeds).collect(),
     )

@@ -42,14 +42,12 @@ fn pool(workload: &str, duration: Ns, runs: usize) -> Vec<RunResult> {
     let experiment = Experiment::of_setting(
         vec!["v6.12".parse().expect("a kernel")],
         &RunSetting {
-            machine: machines::find("laptop8").expect("a machine"),
-            machine_name: String::new(),
-            workload: workload.split(' ').map(String::from).collect(),
             warmup: Some(Ns::ZERO),
-            duration,
-            first_seed: 1,
-            by_name: Default::default(),
-            time: Default::default(),
+            ..RunSetting::new(
+                machines::find("laptop8").expect("a machine"),
+                workload.split(' ').map(String::from).collect(),
+                duration,
+            )
         },
         (1..=runs as u64).collect(),
     );

@@ -4,12 +4,12 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use fairlab_change::side_words::{SideWords, newest};
+use fairlab_change::side_words::SideWords;
 use fairlab_event::{Ns, ShownPath};
 use fairlab_files::{another_kind, complaint, line_at};
 use fairlab_kernel::generation::LOG;
 use fairlab_lab::LabError;
-use fairlab_lab::kernel::origin_of;
+use fairlab_lab::kernel::{newest_release, origin_of};
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::shell::line_of;
 use serde::Deserialize;
@@ -53,7 +53,7 @@ impl PublicReport {
         let of_side = |side: &SideWords| {
             let named =
                 side.changes.iter().find(|(key, _)| key == "kernel").map(|(_, kernel)| kernel.clone());
-            named.or_else(|| self.kernel.clone()).unwrap_or_else(newest)
+            named.or_else(|| self.kernel.clone()).unwrap_or_else(newest_release)
         };
         let of = |name: &String| {
             self.sides.iter().find(|side| side.name == *name).map_or_else(|| name.clone(), of_side)
@@ -424,6 +424,22 @@ published = [1, 0.5]
         let source = GOOD.replace("'v6.5', 'v6.6'", "'src:a@b', 'src:a@c'");
         let source = source.replace("published =", "commit = '0123456789ab'\npublished =");
         assert_eq!(of(&source).as_deref(), Some("0123456789ab"));
+    }
+
+    /// What a file may hold is what the list of keys tells.
+    #[test]
+    fn all_keys_are_told() {
+        let of_file = toml::from_str::<ReportFile>("nonsense = 1").expect_err("no such key").to_string();
+        let of_claim = toml::from_str::<PublicClaim>("nonsense = 1").expect_err("no such key").to_string();
+        let keys = [of_file, of_claim].map(|told| {
+            let (_, known) = told.split_once("expected one of").expect("a list");
+            known.split('`').skip(1).step_by(2).map(String::from).collect::<Vec<_>>()
+        });
+        let keys = keys.concat();
+        assert!(keys.len() > 15, "{keys:?}");
+        for key in keys {
+            assert!(KEYS.contains(&key), "{key}");
+        }
     }
 
     #[test]

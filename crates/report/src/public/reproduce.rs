@@ -13,8 +13,8 @@ use fairlab_change::{SearchTrials, WayStep};
 use fairlab_lab::names::{MetricName, ShownMetrics};
 use fairlab_lab::shell::{line_of, quoted};
 use fairlab_lab::{
-    CompareOptions, ComparisonRow, Experiment, ExperimentRuns, ExperimentSide, Kernel, LabError, Progress,
-    RunResult, RunSetting, SettingWords, compare,
+    CompareOptions, ComparisonRow, ExperimentRuns, ExperimentSide, Kernel, LabError, Progress, RunResult,
+    RunSetting, SettingWords, compare,
 };
 
 use super::answer::{ClaimAnswer, CommitAnswer, PublishedAnswer, ReportAnswer};
@@ -132,13 +132,11 @@ fn runs_of(
     let runs = if effort.quick { QUICK_RUNS } else { report.runs };
     let side = |name: &String| report.sides.iter().find(|side| side.name == *name).cloned();
     let sides = claim.kernels.iter().filter_map(side).collect::<Vec<_>>();
-    let experiment = match sides.as_slice() {
-        [] => Experiment::of(&claim.kernels, &asked, runs)?,
-        sides => experiment_of(sides, report.kernel.as_deref(), &asked, runs)?,
-    };
+    let kernels = if sides.is_empty() { &claim.kernels[..] } else { report.kernel.as_slice() };
+    let experiment = experiment_of(&sides, kernels, &asked, runs)?;
     let made =
         ExperimentRuns::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;
-    let setting = experiment.sides[0].setting(&asked);
+    let setting = experiment.setting_of(&experiment.sides[0]);
     let (names, sides) = (claim.kernels.clone(), experiment.sides);
     let pair = PairRuns { names, setting, sides, results: made.results };
     Ok(made.partial.is_none().then_some(pair))

@@ -28,15 +28,16 @@ pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
         text += &format!("note: {notice}\n");
     }
     text += &partial(answer);
-    for row in summed_up(answer).filter(|_| !is_of_single_runs(answer)) {
-        text += &summary(row, &answer.baseline);
+    if !is_of_single_runs(answer) {
+        summed_up(answer).for_each(|row| text += &summary(row, &answer.baseline));
     }
     text
 }
 
 /// Whether each side has one run alone: no interval can be had, and nothing is decided.
 fn is_of_single_runs(answer: &CompareAnswer) -> bool {
-    answer.metrics.iter().all(|row| row.baseline_values.len() == 1 && row.values.len() == 1)
+    !answer.metrics.is_empty()
+        && answer.metrics.iter().all(|row| row.baseline_values.len() == 1 && row.values.len() == 1)
 }
 
 /// How many columns tell something: without intervals there is no verdict.
