@@ -13,6 +13,7 @@ pub mod left_out;
 pub mod patch;
 pub mod releases;
 pub mod side_words;
+pub mod threshold;
 pub mod tree_model;
 mod trials;
 

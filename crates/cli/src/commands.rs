@@ -19,6 +19,7 @@ pub mod run;
 pub mod scenario;
 pub mod summary;
 pub mod sweep;
+mod threshold;
 pub mod timehist;
 pub mod trace;
 pub mod try_patch;

@@ -21,6 +21,7 @@ use crate::generation::Feature;
 use crate::pelt::{CpuScale, CpuUtil};
 use crate::rq::LockedRq;
 
+use policy::SugovPolicy;
 pub(crate) use policy::{Cpufreq, UtilFor};
 pub use policy::{FrequencyDomain, FrequencyRequest};
 
@@ -41,14 +42,16 @@ struct NextFrequency {
 }
 
 impl Shared {
-    /// The frequency of `cpu` as a part of 1024 (`arch_scale_freq_capacity()`), and its capacity.
+    /// What the scheduler is told of the frequency of `cpu`, as a part of 1024 (`arch_scale_freq_capacity()`), and its capacity.
     pub(crate) fn cpu_scale(&self, cpu: Cpu) -> CpuScale {
-        let policy = self.cpufreq.policy_of.get(cpu.index()).copied().flatten();
-        let frequency = policy.map_or(CpuScale::FULL.frequency, |number| {
-            let policy = &self.cpufreq.policies[number];
-            u64::from(policy.current) * CpuScale::FULL.frequency / u64::from(policy.domain.max())
-        });
+        let told = self.policy_of(cpu).filter(|policy| policy.domain.invariant);
+        let frequency = told.map_or(CpuScale::FULL.frequency, SugovPolicy::part_of_max);
         CpuScale { frequency, capacity: self.arch_scale_cpu_capacity(cpu) }
+    }
+
+    pub(crate) fn policy_of(&self, cpu: Cpu) -> Option<&SugovPolicy> {
+        let number = self.cpufreq.policy_of.get(cpu.index()).copied().flatten()?;
+        Some(&self.cpufreq.policies[number])
     }
 
     /// The CPUs of a policy.
@@ -73,12 +76,13 @@ impl Shared {
 
     /// The frequency that the busiest CPU of a policy needs.
     ///
-    /// Kernel: `sugov_next_freq_shared()`, `get_next_freq()`, `sugov_hold_freq()`. Variants: `OnFrequency` to v5.13,
-    /// `OnUtilization` from v5.14 (8f1b971b4750); what counts as utilization is load tracking's.
-    /// Departs: from v6.8 (9c0b4bb7f630) headroom ends at a CPU's capacity, where the clock ends anyway.
+    /// Kernel: `sugov_next_freq_shared()`, `get_next_freq()`, `sugov_effective_cpu_perf()`, `sugov_hold_freq()`. Variants:
+    /// `OnFrequency` to v5.13, `OnUtilization` from v5.14 (8f1b971b4750); `Nowhere` to v6.7, `AtCapacity` from v6.8 (9c0b4bb7f630);
+    /// `Current` to v6.7, `QuarterAboveCurrent` from v6.8 (e37617c8e53a). What counts as utilization is load tracking's.
+    /// Departs: the frequency of full capacity is a clock's highest (b3edde44e5d4 takes what firmware tells).
     fn sugov_next_freq(&self, number: usize, asking: Cpu) -> NextFrequency {
         let policy = &self.cpufreq.policies[number];
-        let rule = self.generation.frequency.headroom;
+        let rules = &self.generation.frequency;
         let (mut util, mut max, mut looked_at) = (0, 1, 0);
         for cpu in self.cpus_of_policy(number).iter() {
             looked_at += 1;
@@ -88,7 +92,8 @@ impl Shared {
                 (util, max) = (of_cpu, capacity);
             }
         }
-        let raw = rule.map(util, u64::from(policy.domain.max()), max);
+        let reference = policy.reference(rules.reference);
+        let raw = rules.headroom_end.bound(rules.headroom.map(util, reference, max), reference);
         if raw == policy.raw {
             return NextFrequency { raw, khz: policy.next, looked_at };
         }

@@ -161,6 +161,7 @@ pub(crate) mod tests {
             frequencies: vec![250_000, 1_000_000],
             rate_limit: Ns(1 << 50),
             fast_switch: true,
+            invariant: true,
         };
         bed.scheduler.set_frequency_domains(vec![clock("0-3"), clock("4-5")]);
         let states = [(250_000, 100), (1_000_000, 200)]
@@ -219,6 +220,7 @@ pub(crate) mod tests {
                 frequencies: vec![1_000_000],
                 rate_limit: Ns(1 << 50),
                 fast_switch: true,
+                invariant: true,
             };
             bed.scheduler.set_frequency_domains(vec![clock]);
             bed.scheduler.set_energy_model(&[of("0-7", 1)])

@@ -61,6 +61,7 @@ impl SchedulerTestbed {
             frequencies: vec![500_000, 750_000, 1_000_000],
             rate_limit: Ns(1 << 50),
             fast_switch: true,
+            invariant: true,
         };
         bed.scheduler.set_frequency_domains(vec![clock("0-3"), clock("4-5")]);
         let state = PerfState::of_milliwatts;

@@ -6,7 +6,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, KernelCosts, Sharing};
+use fairlab_sim::machine::{Chance, KernelCosts, Sharing, TrueSpeeds};
 
 use fairlab_boot::{Board, CpuLayout, Hardware};
 use fairlab_files::LabError;
@@ -117,6 +117,7 @@ pub fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
         in_turn: true,
         frequency_domains,
         energy_model,
+        speeds: TrueSpeeds::default(),
         sharing: Sharing::NONE,
         idle_states: Vec::new(),
     })

@@ -13,7 +13,7 @@ use fairlab_kernel::energy::{PerfDomain, PerfState};
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, IdleState, KernelCosts, Sharing};
+use fairlab_sim::machine::{Boost, Chance, IdleState, KernelCosts, Sharing, SpeedLimit, TrueSpeeds};
 use serde::Deserialize;
 
 use cpus::CpusTable;
@@ -49,6 +49,15 @@ struct MachineFile {
     /// Capacities of lists of CPUs; 1024 where nothing is said.
     #[serde(default)]
     capacities: BTreeMap<String, u32>,
+    /// How fast lists of CPUs truly are, of 1024; where nothing is said of any, as fast as their capacities tell.
+    #[serde(default)]
+    speeds: BTreeMap<String, u32>,
+    /// Cores that are slower the more of them are busy.
+    #[serde(default)]
+    boost: Vec<BoostTable>,
+    /// Times at which CPUs are slower.
+    #[serde(default)]
+    limit: Vec<LimitTable>,
     /// Priorities of lists of CPUs, where some are preferred to others; 0 where nothing is said.
     #[serde(default)]
     priorities: BTreeMap<String, u32>,
@@ -110,6 +119,9 @@ struct ClockTable {
     rate_limit_us: u64,
     #[serde(default)]
     fast_switch: bool,
+    /// The scheduler is told which frequency is in force.
+    #[serde(default = "yes")]
+    invariant: bool,
     /// What a CPU draws at each frequency; for all clocks or for none.
     milliwatts: Option<Vec<u32>>,
 }
@@ -122,6 +134,25 @@ struct IdleStateTable {
     residency_us: u64,
     #[serde(default)]
     together: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BoostTable {
+    cpus: String,
+    /// From so many busy cores on, so fast, of 1024.
+    speed_from_cores: BTreeMap<String, u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitTable {
+    cpus: String,
+    speed: u32,
+    #[serde(default)]
+    from_ms: u64,
+    lasts_ms: Option<u64>,
+    every_ms: Option<u64>,
 }
 
 const fn yes() -> bool {
@@ -182,6 +213,7 @@ pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
         return Err(LabError::new(problem, "use the kernel's CONFIG_HZ: 100, 250 or 1000"));
     }
     let frequency_domains = file.frequency_domains(&topology).map_err(impossible)?;
+    let speeds = file.true_speeds(&topology).map_err(impossible)?;
     let idle_states = file.idle_states(&topology).map_err(impossible)?;
     let energy_model = file.energy_model(&topology).map_err(impossible)?;
     let chance = file.chance()?;
@@ -216,6 +248,7 @@ pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
         in_turn: file.in_turn,
         costs,
         sharing,
+        speeds,
         frequency_domains,
         energy_model,
         idle_states,
@@ -314,9 +347,57 @@ impl MachineFile {
                 frequencies: clock.khz.clone(),
                 rate_limit: Ns::from_us(clock.rate_limit_us),
                 fast_switch: clock.fast_switch,
+                invariant: clock.invariant,
             })
         };
         self.clock.iter().map(&mut domain).collect()
+    }
+
+    fn true_speeds(&self, topology: &Topology) -> Result<TrueSpeeds, String> {
+        let is_speed = |what: &str, speed: u32| match speed {
+            1..=1024 => Ok(speed),
+            speed => Err(format!("{what}: a speed of {speed} is not from 1 to 1024")),
+        };
+        let mut cpus = vec![1024; if self.speeds.is_empty() { 0 } else { topology.nr_cpus() }];
+        for (list, &speed) in &self.speeds {
+            let speed = is_speed("speeds", speed)?;
+            present("speeds", list, topology)?.iter().for_each(|cpu| cpus[cpu.index()] = speed);
+        }
+        let step = |(from, &speed): (&String, &u32)| {
+            let from = from.parse().map_err(|_| format!("boost: '{from}' is no number of busy cores"))?;
+            Ok((from, is_speed("boost", speed)?))
+        };
+        let boost = |table: &BoostTable| {
+            let mut steps = table.speed_from_cores.iter().map(step).collect::<Result<Vec<_>, String>>()?;
+            steps.sort_unstable();
+            Ok(Boost { cpus: present("boost", &table.cpus, topology)?, steps })
+        };
+        let limit = |table: &LimitTable| {
+            let (lasts, every) = (table.lasts_ms.map(Ns::from_ms), table.every_ms.map(Ns::from_ms));
+            if every.is_some_and(|every| lasts.is_none_or(|lasts| lasts == Ns::ZERO || lasts >= every)) {
+                return Err("limit: every_ms asks for a lasts_ms that is shorter, and not 0".to_string());
+            }
+            let cpus = present("limit", &table.cpus, topology)?;
+            Ok(SpeedLimit {
+                cpus,
+                speed: is_speed("limit", table.speed)?,
+                from: Ns::from_ms(table.from_ms),
+                lasts,
+                every,
+            })
+        };
+        let speeds = TrueSpeeds {
+            cpus,
+            boosts: self.boost.iter().map(boost).collect::<Result<_, String>>()?,
+            limits: self.limit.iter().map(limit).collect::<Result<_, String>>()?,
+        };
+        match self.in_turn && !speeds.are_as_told() {
+            true => {
+                Err("in_turn excludes [speeds], [[boost]] and [[limit]]: one thread carries out all CPUs"
+                    .to_string())
+            }
+            false => Ok(speeds),
+        }
     }
 
     fn idle_states(&self, topology: &Topology) -> Result<Vec<IdleState>, String> {
@@ -340,6 +421,12 @@ impl MachineFile {
         let known =
             self.clock.iter().filter_map(|clock| clock.milliwatts.as_ref().map(|powers| (clock, powers)));
         let domain = |(clock, powers): (&ClockTable, &Vec<u32>)| {
+            if !clock.invariant {
+                return Err(format!(
+                    "the clock of CPUs {} has powers and is not invariant: without invariance kernels use no energy model",
+                    clock.cpus
+                ));
+            }
             if powers.len() != clock.khz.len() || powers.contains(&0) {
                 return Err(format!("the clock of CPUs {} needs a power for each frequency", clock.cpus));
             }
@@ -398,6 +485,8 @@ mod tests {
                           [capacities]\n'0-1' = 512\n[numa]\ndistances = [[10, 31], [31, 10]]\n\
                           [[clock]]\ncpus = '0-1'\nkhz = [500000, 1000000]\nfast_switch = true\n\
                           [[idle_state]]\ncpus = '0-3'\nexit_us = 900\nresidency_us = 2000\ntogether = true\n\
+                          [speeds]\n'0-1' = 500\n[[boost]]\ncpus = '2-3'\nspeed_from_cores = { 10 = 800, 2 = 900 }\n\
+                          [[limit]]\ncpus = '0-3'\nspeed = 700\nfrom_ms = 5\nlasts_ms = 2\nevery_ms = 9\n\
                           [sharing]\nsmt_speed_2 = 640\nline_remote_ns = 200\n";
 
     #[test]
@@ -417,6 +506,13 @@ mod tests {
         assert_eq!((topology.distance(0, 1), topology.capacity(Cpu(1))), (31, 512));
         assert_eq!(topology.platform(), Platform::Arm64);
         assert_eq!(machine.frequency_domains[0].rate_limit, Ns::from_ms(1));
+        assert_eq!(machine.speeds.cpus, [500, 500, 1024, 1024]);
+        assert_eq!(machine.speeds.boosts[0].steps, [(2, 900), (10, 800)], "by number");
+        let (from, lasts, every) = (Ns::from_ms(5), Some(Ns::from_ms(2)), Some(Ns::from_ms(9)));
+        assert_eq!(
+            machine.speeds.limits,
+            [SpeedLimit { cpus: CpuMask::first(4), speed: 700, from, lasts, every }]
+        );
         let given = Sharing { smt_speed_2: 640, line_remote_ns: 200, ..Sharing::NONE };
         assert_eq!(machine.sharing, given);
     }

@@ -8,7 +8,7 @@ use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, IdleState, KernelCosts, Sharing};
+use fairlab_sim::machine::{Chance, IdleState, KernelCosts, Sharing, TrueSpeeds};
 
 use fairlab_files::LabError;
 
@@ -60,6 +60,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         costs: KernelCosts::default(),
         frequency_domains,
         energy_model: Vec::new(),
+        speeds: TrueSpeeds::default(),
         sharing: Sharing::NONE,
         idle_states: host.idle_states(),
     })
@@ -184,6 +185,7 @@ impl HostTopologyFiles {
                 frequencies,
                 rate_limit: Ns::from_us(rate_limit_us),
                 fast_switch: true,
+                invariant: true,
             })
         };
         policies.filter_map(domain).collect()

@@ -5,7 +5,7 @@
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, KernelCosts, Sharing};
+use fairlab_sim::machine::{Chance, KernelCosts, Sharing, TrueSpeeds};
 
 use fairlab_files::LabError;
 
@@ -62,6 +62,7 @@ fn laid_out(name: &str, what: &str) -> Result<Machine, LabError> {
         in_turn: false,
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
+        speeds: TrueSpeeds::default(),
         sharing: Sharing::NONE,
         idle_states: Vec::new(),
     })

@@ -39,8 +39,8 @@ pub struct NativeScheduler {
     name: String,
     nr_cpus: usize,
     costs: KernelCosts,
-    /// Of each CPU: its capacity times its frequency.
-    speeds: Vec<u64>,
+    /// Per CPU what it does, of 1024 of the fastest.
+    top_speeds: Vec<u64>,
     here: Cpu,
     mode: KernelContext,
     now: Ns,

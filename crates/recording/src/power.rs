@@ -73,6 +73,7 @@ fn clock<'f>(
         frequencies,
         rate_limit: Ns::from_us(limit.parse().ok()?),
         fast_switch: false,
+        invariant: true,
     })
 }
 

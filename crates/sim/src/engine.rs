@@ -22,6 +22,7 @@ mod schedule;
 mod sharing;
 mod speed;
 mod spin;
+mod steal;
 #[cfg(test)]
 pub(crate) mod tests;
 mod vcpu_turns;
@@ -47,6 +48,8 @@ use idle::CpuIdle;
 use numbers::ThreadNumbers;
 use occurrence::{Occurrence, OccurrenceQueue};
 use sharing::SharingEffects;
+use speed::CpuSpeeds;
+use steal::StolenCpus;
 use vcpu_turns::VcpuTurns;
 
 /// The timer slack of ordinary tasks: a sleep may end this much late so that interrupts coalesce
@@ -110,10 +113,16 @@ pub struct Engine<C: SchedulerCore = Model> {
     counters: EngineCounters,
     /// Whose turn it is, where one thread carries out all CPUs.
     turns: Option<Box<VcpuTurns<C::Message>>>,
+    /// Which CPUs a host has taken away, if there is one that does.
+    stolen: Option<Box<StolenCpus<C::Message>>>,
+    /// No CPU ever stands still.
+    are_at_hand: bool,
     marked: Vec<Cpu>,
     requests: Vec<CoreRequest<C::Message>>,
     /// Per CPU what its governor of idle states remembers; empty on machines without such states.
     idle: Vec<CpuIdle>,
+    /// How fast hardware lets CPUs be.
+    speeds: CpuSpeeds,
     /// What sharing costs, if that is known of the machine.
     effects: Option<Box<SharingEffects>>,
     /// Threads of workloads that run side by side of which the sink has not heard yet.
@@ -242,8 +251,9 @@ impl<C: SchedulerCore> Engine<C> {
         let cpus = machine.topology.cpus().map(|_| EngineCpu::default()).collect();
         let nr_cpus = machine.topology.nr_cpus();
         let turns = machine.in_turn.then(|| Box::new(VcpuTurns::new(nr_cpus, &machine.chance, seed)));
+        let stolen = StolenCpus::of(&machine.chance, nr_cpus, seed).filter(|_| !machine.in_turn);
         let has_idle_states = !machine.idle_states.is_empty();
-        let effects = SharingEffects::of(&machine);
+        let (effects, speeds) = (SharingEffects::of(&machine), CpuSpeeds::of(&machine));
         let mut engine = Engine {
             tick_period: machine.tick(),
             machine,
@@ -261,10 +271,13 @@ impl<C: SchedulerCore> Engine<C> {
             spins: RandomStream::new(seed, "spins"),
             background: Vec::new(),
             counters: EngineCounters::default(),
+            are_at_hand: turns.is_none() && stolen.is_none(),
             turns,
+            stolen,
             marked: Vec::new(),
             requests: Vec::new(),
             idle: if has_idle_states { vec![CpuIdle::default(); nr_cpus] } else { Vec::new() },
+            speeds,
             effects,
             members: Vec::new(),
             autogroups: BTreeMap::new(),
@@ -275,6 +288,8 @@ impl<C: SchedulerCore> Engine<C> {
         engine.create_background();
         engine.core.boot_is_over();
         engine.note_speeds();
+        engine.begin_limits();
+        engine.begin_to_steal();
         // The machine has been up for a while, and every CPU idles.
         for cpu in (0..engine.cpus.len() as u32).map(Cpu) {
             engine.stop_or_keep_tick(cpu, None);
@@ -372,7 +387,7 @@ impl<C: SchedulerCore> Engine<C> {
         while let Some((time, occurrence)) = self.queue.pop_until(end) {
             self.now = time;
             self.counters.occurrences += 1;
-            if self.turns.is_none() || !self.waits_for_turn(occurrence) {
+            if self.are_at_hand || !self.waits(occurrence) {
                 self.carry_on(occurrence);
             }
             self.report(sink);
@@ -382,6 +397,12 @@ impl<C: SchedulerCore> Engine<C> {
             }
         }
         self.now = end;
+    }
+
+    /// Whether `occurrence` waits for its CPU, which stands still.
+    #[inline(never)]
+    fn waits(&mut self, occurrence: Occurrence<C::Message>) -> bool {
+        self.waits_for_host(occurrence) || self.waits_for_turn(occurrence)
     }
 
     /// Hands on what has happened.
@@ -429,7 +450,10 @@ impl<C: SchedulerCore> Engine<C> {
             Occurrence::ClockEvent { cpu } => self.clock_event(cpu),
             Occurrence::Interrupt { cpu, interrupt } => self.interrupt_arrives(cpu, interrupt),
             Occurrence::WokenLeft { cpu, task, sync } => self.go_on_waking(cpu, task, sync),
-            Occurrence::TurnEnds { .. } => unreachable!("it happens on no CPU"),
+            Occurrence::LimitChanges { number, .. } => self.change_limit(number),
+            Occurrence::TurnEnds { .. } | Occurrence::HostTurns { .. } => {
+                unreachable!("it happens on no CPU")
+            }
         }
         if self.core.has_deferred() {
             self.end_work(occurrence.cpu());

@@ -13,6 +13,7 @@ pub use costs::{KernelCost, KernelCosts};
 pub use idle::IdleState;
 pub use presets::{PRESETS, Preset};
 pub use sharing::{NOMINAL_MEGABYTES_PER_S, Sharing, SharingCost};
+pub use speed::{Boost, SpeedLimit, TrueSpeeds};
 
 use fairlab_event::Ns;
 use fairlab_kernel::Topology;
@@ -45,6 +46,8 @@ pub struct Machine {
     /// One thread of a host carries out its CPUs in turn, and time is what it has carried out: CPUs that are busy share
     /// the speed of one, and stand still while others have their turn ([`turns`]). Time on the clock passes for all alike.
     pub in_turn: bool,
+    /// How fast CPUs truly are, where that is not what their kernel is told (`topology`, `frequency_domains`).
+    pub speeds: TrueSpeeds,
     /// CPUs that share a clock whose frequency schedutil chooses; all others run at full speed.
     pub frequency_domains: Vec<FrequencyDomain>,
     /// What CPUs draw at each of their frequencies, where wakeups go by that; of all CPUs or of none.

@@ -23,7 +23,7 @@ use fairlab_kernel::work_events::SchedulerWork;
 use fairlab_kernel::{CfsLimit, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
 
 use crate::engine::Engine;
-use crate::machine::speed::{FULL_SPEED, scale};
+use crate::machine::speed::{FULL_SPEED, WHOLE, scale};
 use crate::machine::{KernelCosts, Machine, Sharing};
 use crate::scheduler_core::{
     CoreRequest, LineUse, MessageEffect, ScheduleProgress, SchedulerCore, WakeupProgress, depth_of,
@@ -47,6 +47,8 @@ pub struct Model {
     /// What reading lines of other cores takes; nothing where CPUs take turns.
     sharing: Sharing,
     nr_cpus: usize,
+    /// Per CPU what it does at its highest frequency, of 1024.
+    top_speeds: Vec<u64>,
     now: Ns,
     /// Its kernel is preempted in kernel work.
     preempts: bool,
@@ -106,6 +108,7 @@ impl Model {
             costs: machine.costs,
             sharing: if machine.in_turn { Sharing::NONE } else { machine.sharing },
             nr_cpus,
+            top_speeds: vec![WHOLE; nr_cpus],
             now: Ns::ZERO,
             preempts,
             in_turn: machine.in_turn,
@@ -144,7 +147,8 @@ impl Model {
 
     /// How long `cpu` takes, as fast as it is now, for what takes `work` at full speed.
     fn time_for(&self, cpu: Cpu, work: Ns) -> Ns {
-        scale(work, FULL_SPEED, self.speed(cpu))
+        let speed = self.top_speeds[cpu.index()] * self.scheduler.frequency(cpu);
+        scale(work, FULL_SPEED, if self.in_turn { FULL_SPEED } else { speed.max(1) })
     }
 
     fn interrupt(&mut self, cpu: Cpu, message: ModelMessage) {
@@ -303,13 +307,12 @@ impl SchedulerCore for Model {
         self.scheduler.take_line_uses(into);
     }
 
-    /// CPUs that one thread carries out in turn are all as fast as that one, whatever their kernel takes them for.
-    fn speed(&self, cpu: Cpu) -> u64 {
-        if self.in_turn {
-            return FULL_SPEED;
-        }
-        let scale = self.scheduler.cpu_scale(cpu);
-        (scale.capacity * scale.frequency).max(1)
+    fn frequency(&self, cpu: Cpu) -> u64 {
+        self.scheduler.frequency(cpu)
+    }
+
+    fn set_top_speed(&mut self, cpu: Cpu, top: u64) {
+        self.top_speeds[cpu.index()] = top;
     }
 
     fn new_kthread(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {

@@ -17,6 +17,7 @@ use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::work_events::SchedulerWork;
 use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
+use crate::machine::speed::WHOLE;
 use crate::workload::Offer;
 
 /// A scheduler that an engine can drive.
@@ -134,8 +135,16 @@ pub trait SchedulerCore {
         let _ = into;
     }
 
-    /// How fast `cpu` is now: its capacity times its frequency, each a part of 1024.
-    fn speed(&self, cpu: Cpu) -> u64;
+    /// The frequency of `cpu` in force, of 1024 of its highest; full where nobody sets its clock.
+    fn frequency(&self, cpu: Cpu) -> u64 {
+        let _ = cpu;
+        WHOLE
+    }
+
+    /// From now on `cpu` does so much at its highest frequency, of 1024 of the fastest: work that this core charges takes longer.
+    fn set_top_speed(&mut self, cpu: Cpu, top: u64) {
+        let _ = (cpu, top);
+    }
 
     /// A kernel thread that sleeps on `cpu`.
     fn new_kthread(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId;
@@ -279,8 +288,8 @@ pub enum CoreRequest<M> {
         /// When it does.
         expires: Option<Ns>,
     },
-    /// The [`speed`](SchedulerCore::speed) of `cpu` has changed.
-    Speed {
+    /// The [`frequency`](SchedulerCore::frequency) of `cpu` has changed.
+    Frequency {
         /// The CPU whose it is.
         cpu: Cpu,
     },

@@ -58,7 +58,8 @@ pub(super) fn compare_ends(
     Ok(EndsVerdict::Over(SearchFinding::Undecided))
 }
 
-fn looks(runs_max: usize) -> Vec<usize> {
+/// Numbers of runs of both ends after which is looked.
+pub(crate) fn looks(runs_max: usize) -> Vec<usize> {
     let doubled = std::iter::successors(Some(FIRST_LOOK), |runs| runs.checked_mul(2));
     let mut looks = doubled.take_while(|&runs| runs < runs_max).collect::<Vec<_>>();
     looks.push(runs_max);

@@ -16,7 +16,7 @@ const LOOKS: [usize; 6] = [4, 6, 9, 13, 20, 30];
 
 /// How kernels are judged good or bad.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum KernelCriterion {
+pub(crate) enum KernelCriterion {
     /// By the side of a dividing line.
     Line {
         /// The metric.
@@ -34,7 +34,7 @@ pub(super) enum KernelCriterion {
 
 impl KernelCriterion {
     /// From the runs of a good and of a bad kernel; `None` where a metric's line cannot be drawn, for they do not differ.
-    pub(super) fn between(question: &BisectQuestion, good: &[f64], bad: &[f64]) -> Option<KernelCriterion> {
+    pub(crate) fn between(question: &BisectQuestion, good: &[f64], bad: &[f64]) -> Option<KernelCriterion> {
         let metric = match question {
             BisectQuestion::Claim(claim) => return Some(KernelCriterion::Claim(claim.clone())),
             BisectQuestion::Metric(metric) => metric.clone(),
@@ -94,13 +94,9 @@ pub(super) fn judge(
         }
         let values = values(trials, kernel, yardstick.metric())?;
         let state = match yardstick {
-            KernelCriterion::Line { metric, floor, middle, bad_above } => {
-                let values = scaled(&values, *floor);
-                let of = |end: &Kernel| -> Result<Vec<f64>, LabError> {
-                    Ok(scaled(&self::values(trials, end, metric)?, *floor))
-                };
-                let ends = [of(ends[0])?, of(ends[1])?];
-                tests.look(&values, *middle, &ends).map(|side| (side == SideOfLine::Above) == *bad_above)
+            KernelCriterion::Line { metric, .. } => {
+                let ends = [self::values(trials, ends[0], metric)?, self::values(trials, ends[1], metric)?];
+                tests.is_bad(yardstick, &values, &ends)
             }
             KernelCriterion::Claim(claim) => {
                 most_hold(&values.iter().map(|&value| claim.holds(value)).collect::<Vec<_>>(), error)
@@ -121,15 +117,28 @@ pub(super) fn judge(
 
 /// On which side of the line a kernel lies: by its own runs, and seed by seed beside the runs of both ends, where chance that all
 /// three have in common falls out.
-struct LineTests {
+pub(crate) struct LineTests {
     alone: SignTest,
     beside: SignTest,
 }
 
 impl LineTests {
-    fn new(error: f64) -> LineTests {
+    pub(crate) fn new(error: f64) -> LineTests {
         let test = SignTest::new(error / 2.0);
         LineTests { alone: test, beside: test }
+    }
+
+    /// Whether what has these `values` is bad, beside those of both ends; `None`: it is not sure yet, or the criterion is no line.
+    pub(crate) fn is_bad(
+        &mut self,
+        criterion: &KernelCriterion,
+        values: &[f64],
+        ends: &[Vec<f64>; 2],
+    ) -> Option<bool> {
+        let KernelCriterion::Line { floor, middle, bad_above, .. } = criterion else { return None };
+        let ends = [scaled(&ends[0], *floor), scaled(&ends[1], *floor)];
+        let side = self.look(&scaled(values, *floor), *middle, &ends)?;
+        Some((side == SideOfLine::Above) == *bad_above)
     }
 
     fn look(&mut self, values: &[f64], middle: f64, ends: &[Vec<f64>; 2]) -> Option<SideOfLine> {
@@ -156,7 +165,7 @@ fn judged(
 }
 
 /// Numbers of runs after which is looked.
-pub(super) fn looks(runs_max: usize) -> Vec<usize> {
+pub(crate) fn looks(runs_max: usize) -> Vec<usize> {
     let doubled = std::iter::successors(Some(60_usize), |runs| runs.checked_mul(2));
     let mut looks = LOOKS.into_iter().chain(doubled).take_while(|&runs| runs < runs_max).collect::<Vec<_>>();
     looks.push(runs_max);

@@ -56,6 +56,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "fairlab bisect pipe --good v6.5 --bad v6.12 --metric 'p99 > 2ms'",
                 "the commit since which a claim holds",
             ),
+            (
+                "fairlab bisect schbench -m 1 -t '{threads}' --vary threads=1..64 --metric p99",
+                "from how many threads on a metric is another",
+            ),
         ],
     ),
     (

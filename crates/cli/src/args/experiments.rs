@@ -136,11 +136,18 @@ pub struct BisectArgs {
     #[command(flatten)]
     pub chosen: ChosenArgs,
     /// A kernel on which the metric is good. Both may be commits of one repository (src:DIR@COMMIT); commits between them are built.
-    #[arg(long, value_name = "K")]
-    pub good: String,
+    #[arg(long, value_name = "K", required_unless_present = "vary")]
+    pub good: Option<String>,
     /// A kernel on which the metric is bad. If it is the older kernel, the search finds the commit that cured the metric.
-    #[arg(long, value_name = "K")]
-    pub bad: String,
+    #[arg(long, value_name = "K", required_unless_present = "vary")]
+    pub bad: Option<String>,
+    /// Instead of kernels, values of one key in order: threads=1..64, group./pod.cpu.weight=10,39,100. Keys are those of 'compare --side'.
+    /// The search finds from which value on the metric is as at the last one.
+    #[arg(long, value_name = "KEY=VALUES", conflicts_with_all = ["good", "bad", "on"])]
+    pub vary: Option<String>,
+    /// With --vary, the kernel; by default the newest release.
+    #[arg(long, value_name = "K", requires = "vary")]
+    pub kernel: Option<String>,
     /// A metric, or a claim that holds on the bad kernel: 'p99 > 2ms'. p50 to max are percentiles of wakeup latency. By default the
     /// workload's main metric.
     #[arg(long, value_name = "METRIC")]

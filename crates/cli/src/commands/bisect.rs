@@ -5,6 +5,7 @@ use fairlab_change::bisect::{
     self, BisectAnswer, BisectQuestion, BisectSpec, CrossingAnswer, EndsAnswer, KernelState, SearchFinding,
     bisect, runs_enough,
 };
+use fairlab_change::threshold::OrderedKey;
 use fairlab_change::{SearchTrials, WayStep};
 use fairlab_lab::kernel::KernelNeed;
 use fairlab_lab::names::wanted_for;
@@ -12,7 +13,7 @@ use fairlab_lab::{Kernel, RunSetting, SettingWords};
 use serde_json::json;
 
 use super::kernels::own_tree_note;
-use super::{experiment, workloads};
+use super::{experiment, threshold, workloads};
 use crate::args::{BisectArgs, PageStyle};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
@@ -25,8 +26,12 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         return Ok(());
     }
     let runs_max = runs_enough(args.runs)?;
-    let kernels =
-        [&args.good, &args.bad].map(|name| Kernel::parse_for(name, KernelNeed::History, bisect::NAME));
+    if let Some(vary) = &args.vary {
+        return threshold::execute(args, OrderedKey::parse(vary)?, runs_max);
+    }
+    let kernels = [&args.good, &args.bad].map(|name| {
+        Kernel::parse_for(name.as_deref().unwrap_or_default(), KernelNeed::History, bisect::NAME)
+    });
     let [good, bad] = kernels;
     let kernels = [good?, bad?];
     let asked = experiment::asked(&args.setting, args.seed, args.chosen.stretch());

@@ -181,15 +181,17 @@ fn parts(machine: &Machine) -> String {
             text += &format!("priority {}: CPUs {}\n", topology.core_priority(cpu), alike(cpu));
         }
     }
+    text += &true_speeds(machine);
     for clock in &machine.frequency_domains {
         let (lowest, highest) = (clock.frequencies.first().copied().unwrap_or(0), clock.max());
         text += &format!(
-            "one clock: CPUs {}, {} frequencies from {} to {} MHz, schedutil every {} us at most\n",
+            "one clock: CPUs {}, {} frequencies from {} to {} MHz, schedutil every {} us at most{}\n",
             clock.cpus,
             clock.frequencies.len(),
             lowest / 1000,
             highest / 1000,
-            clock.rate_limit.0 / 1000
+            clock.rate_limit.0 / 1000,
+            if clock.invariant { "" } else { ", not told which is in force" }
         );
     }
     for state in &machine.idle_states {
@@ -210,6 +212,33 @@ fn parts(machine: &Machine) -> String {
                 highest.milliwatts()
             );
         }
+    }
+    text
+}
+
+/// What CPUs do whatever their kernel is told.
+fn true_speeds(machine: &Machine) -> String {
+    let (mut text, speeds) = (String::new(), &machine.speeds);
+    let alike = |cpu: Cpu| {
+        let same = |other: &Cpu| speeds.cpus[other.index()] == speeds.cpus[cpu.index()];
+        machine.topology.cpus().filter(same).collect::<CpuMask>()
+    };
+    for cpu in
+        machine.topology.cpus().filter(|&cpu| !speeds.cpus.is_empty() && alike(cpu).lowest() == Some(cpu))
+    {
+        text += &format!("true speed {} of 1024: CPUs {}\n", speeds.cpus[cpu.index()], alike(cpu));
+    }
+    for boost in &speeds.boosts {
+        let steps =
+            boost.steps.iter().map(|(from, speed)| format!("{speed} of 1024 from {from} busy cores on"));
+        text += &format!("boost: CPUs {}, {}\n", boost.cpus, steps.collect::<Vec<_>>().join(", "));
+    }
+    for limit in &speeds.limits {
+        let lasts = limit.lasts.map_or(String::new(), |lasts| format!(" for {} ms", lasts.0 / 1_000_000));
+        let every = limit.every.map_or(String::new(), |every| format!(", every {} ms", every.0 / 1_000_000));
+        let from = limit.from.0 / 1_000_000;
+        text +=
+            &format!("limit: CPUs {}, {} of 1024 from {from} ms on{lasts}{every}\n", limit.cpus, limit.speed);
     }
     text
 }

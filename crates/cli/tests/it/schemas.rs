@@ -20,6 +20,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("compare --folder NEW/run --folder NEW/run", "compare-1"),
     ("compare --schedstat NEW/run/v6.6/seed-1 --schedstat NEW/run/v6.6/seed-2", "schedstat-1"),
     ("bisect WORKLOAD --good v6.5 --bad v6.6 --runs 4", "bisect-1"),
+    ("bisect WORKLOAD --vary base_slice_ns=700000,100000000 --kernel v6.6 --runs 4", "threshold-1"),
     ("sweep NEW/sweep.toml", "query-1"),
     ("query NEW/sweep", "query-1"),
     ("merge NEW/run", "merge-1"),

@@ -51,6 +51,7 @@ fn model_energy(scheduler: &mut Scheduler) {
         frequencies: vec![1_000_000],
         rate_limit: Ns(TICK),
         fast_switch: true,
+        invariant: true,
     };
     scheduler.set_frequency_domains([0, 2, 4].map(clock).to_vec());
     let domain = |(first, milliwatts): (u32, u32)| {

@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::cpufreq::policy::{FrequencyRequest, IoBoost, SugovPolicy};
+use crate::cpufreq::policy::{FrequencyRequest, IoBoost, SugovPolicy, WHOLE};
 use crate::cpufreq::{Cpufreq, FrequencyDomain};
 use crate::cpumask::CpuMask;
 use crate::scheduler::Scheduler;
@@ -37,6 +37,11 @@ impl Scheduler {
             idle_calls: vec![(0, 0); self.shared.topology.nr_cpus()],
             ..Cpufreq::default()
         };
+    }
+
+    /// The frequency of `cpu` in force, as a part of 1024 of its highest, whether the scheduler is told of it or not.
+    pub fn frequency(&self, cpu: Cpu) -> u64 {
+        self.shared.policy_of(cpu).map_or(WHOLE, SugovPolicy::part_of_max)
     }
 
     /// Whether a governor sets the clock of `cpu`.

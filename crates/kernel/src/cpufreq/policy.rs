@@ -4,7 +4,7 @@
 
 use fairlab_event::Ns;
 
-use crate::cpufreq::rules::Headroom;
+use crate::cpufreq::rules::{Headroom, HeadroomEnd, Reference};
 use crate::cpumask::CpuMask;
 
 /// CPUs that share a clock, and what it can do (`struct cpufreq_policy`).
@@ -18,6 +18,9 @@ pub struct FrequencyDomain {
     pub rate_limit: Ns,
     /// Whether a CPU can switch by itself, at once; otherwise a thread does it (`fast_switch_enabled`).
     pub fast_switch: bool,
+    /// Whether the scheduler is told which frequency is in force (`arch_scale_freq_invariant()`); otherwise it takes the clock for
+    /// one that always runs at its highest, and a governor goes by the frequency in force instead of the highest.
+    pub invariant: bool,
 }
 
 impl FrequencyDomain {
@@ -78,11 +81,38 @@ impl Cpufreq {
 }
 
 impl Headroom {
-    /// The frequency that goes with `util` of `capacity` (`map_util_freq()`), kHz.
-    pub(crate) const fn map(self, util: u64, max_khz: u64, capacity: u64) -> u64 {
+    /// The frequency that goes with `util` of `capacity` where all of it takes `khz` (`map_util_freq()`), kHz.
+    pub(crate) const fn map(self, util: u64, khz: u64, capacity: u64) -> u64 {
         match self {
-            Headroom::OnFrequency => (max_khz + (max_khz >> 2)) * util / capacity,
-            Headroom::OnUtilization => max_khz * (util + (util >> 2)) / capacity,
+            Headroom::OnFrequency => (khz + (khz >> 2)) * util / capacity,
+            Headroom::OnUtilization => khz * (util + (util >> 2)) / capacity,
+        }
+    }
+}
+
+impl HeadroomEnd {
+    /// What is left of a frequency with headroom, if the whole of a CPU takes `khz`, kHz.
+    pub(crate) fn bound(self, raw: u64, khz: u64) -> u64 {
+        match self {
+            HeadroomEnd::Nowhere => raw,
+            HeadroomEnd::AtCapacity => raw.min(khz),
+        }
+    }
+}
+
+impl SugovPolicy {
+    /// The frequency in force as a part of 1024 of the highest.
+    pub(crate) fn part_of_max(&self) -> u64 {
+        u64::from(self.current) * WHOLE / u64::from(self.domain.max())
+    }
+
+    /// The frequency that the whole of a CPU is taken to need, kHz (`get_capacity_ref_freq()`).
+    pub(crate) fn reference(&self, rule: Reference) -> u64 {
+        let current = u64::from(self.current);
+        match rule {
+            _ if self.domain.invariant => u64::from(self.domain.max()),
+            Reference::Current => current,
+            Reference::QuarterAboveCurrent => current + (current >> 2),
         }
     }
 }

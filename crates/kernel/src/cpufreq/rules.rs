@@ -14,6 +14,17 @@ rules! {
             /// A quarter of the utilization, which is then a part of the highest frequency.
             OnUtilization = "a quarter more utilization of the busiest CPU",
         }
+        /// Where that room ends.
+        headroom_end: HeadroomEnd = Nowhere, "end of headroom" {
+            Nowhere = "a full CPU asks for a quarter more than the whole of it",
+            /// So that where the scheduler does not know the frequency in force, it never asks for more than that.
+            AtCapacity = "a full CPU asks for the whole of it",
+        }
+        /// What the whole of a CPU is taken to need where the scheduler does not know the frequency in force.
+        reference: Reference = Current, "reference without invariance" {
+            Current = "the frequency in force",
+            QuarterAboveCurrent = "a quarter more than the frequency in force",
+        }
         /// What a governor makes of the time that threads of the deadline class run.
         deadline_use: DeadlineUse = FillsCpu, "use by the deadline class" {
             /// Only whether the CPU is full with it.

@@ -13,6 +13,7 @@ pub(super) fn domain(cpus: &str, fast_switch: bool) -> FrequencyDomain {
         frequencies: vec![500_000, 1_000_000, 1_500_000, 2_000_000],
         rate_limit: Ns(2 * MS),
         fast_switch,
+        invariant: true,
     }
 }
 
@@ -115,6 +116,30 @@ fn what_is_asked_for_while_a_thread_switches_comes_next() {
     assert_eq!(bed.scheduler.cpu_scale(Cpu(0)).frequency, 256, "nothing is in force yet");
     bed.scheduler.set_frequency(0, last);
     assert_eq!(bed.scheduler.cpu_scale(Cpu(0)).frequency, 1024);
+}
+
+/// A clock whose frequency the scheduler is not told: where a hog drives it in 200 ms, kHz.
+fn clock_of_a_hog_untold(kernel: &str) -> u32 {
+    let (mut bed, _) = hog(kernel, vec![FrequencyDomain { invariant: false, ..domain("0-1", true) }]);
+    assert_eq!(bed.scheduler.cpu_scale(Cpu(0)).frequency, 1024, "the scheduler takes it for the highest");
+    assert_eq!(bed.scheduler.frequency(Cpu(0)), 256, "it is the lowest");
+    run(&mut bed, 200).last().map_or(500_000, |&(_, khz)| khz)
+}
+
+/// From 9c0b4bb7f630 on a full CPU asks for what it has, and e37617c8e53a asks for a quarter more.
+#[test]
+fn a_clock_that_the_scheduler_is_not_told_of_stays_low_between_two_commits() {
+    for (kernel, khz) in [
+        ("v5.4", 2_000_000),
+        ("v6.7", 2_000_000),
+        ("9c0b4bb7f630", 500_000),
+        ("b3edde44e5d4", 500_000),
+        ("e37617c8e53a", 2_000_000),
+        ("v6.8", 2_000_000),
+        ("v7.2", 2_000_000),
+    ] {
+        assert_eq!(clock_of_a_hog_untold(kernel), khz, "{kernel}");
+    }
 }
 
 /// A thread that sets clocks goes before real-time and fair tasks, behind stoppers, and stays where it was.
@@ -314,4 +339,5 @@ fn a_new_frequency_counts_for_the_time_since_the_clock_was_last_set() {
 pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
     ("io-boost", |kernel| clock_after_io(kernel).into()),
     ("governor-effective", |kernel| clock_beside_setters(kernel).into()),
+    ("governor-non-invariant", |kernel| clock_of_a_hog_untold(kernel).into()),
 ];

@@ -426,6 +426,7 @@ fn clocks() -> Vec<FrequencyDomain> {
         frequencies: (300_000..=2_000_000).step_by(100).collect(),
         rate_limit: Ns(MS),
         fast_switch,
+        invariant: true,
     };
     vec![clock("0-1", true), clock("2", false)]
 }

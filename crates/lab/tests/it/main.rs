@@ -14,4 +14,5 @@ mod same_kernel;
 mod schedstat;
 mod schedstat_events;
 mod settling;
+mod speeds;
 mod throttled;

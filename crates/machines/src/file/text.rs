@@ -6,7 +6,7 @@ use std::fmt::Write;
 use fairlab_event::Cpu;
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, KernelCosts, Sharing};
+use fairlab_sim::machine::{Chance, KernelCosts, Sharing, TrueSpeeds};
 
 /// The file; reading it gives this machine.
 pub(crate) fn to_toml(machine: &Machine) -> String {
@@ -31,14 +31,16 @@ pub(crate) fn without_amounts(machine: &Machine) -> String {
     text += &capacities(topology);
     text += &priorities(topology);
     text += &numa(topology);
+    text += &speeds(topology, &machine.speeds);
     for clock in &machine.frequency_domains {
         let khz = clock.frequencies.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let _ = write!(
             text,
-            "\n[[clock]]\ncpus = \"{}\"\nkhz = [{khz}]\nrate_limit_us = {}\nfast_switch = {}\n",
+            "\n[[clock]]\ncpus = \"{}\"\nkhz = [{khz}]\nrate_limit_us = {}\nfast_switch = {}\ninvariant = {}\n",
             clock.cpus,
             clock.rate_limit.0 / 1000,
-            clock.fast_switch
+            clock.fast_switch,
+            clock.invariant
         );
         if let Some(domain) = machine.energy_model.iter().find(|domain| domain.cpus == clock.cpus) {
             let powers = domain.states.iter().map(|state| state.milliwatts().to_string()).collect::<Vec<_>>();
@@ -114,6 +116,30 @@ fn by_value(table: &str, topology: &Topology, number: impl Fn(Cpu) -> u32) -> St
     for value in all {
         let cpus = topology.cpus().filter(|&cpu| number(cpu) == value).collect::<CpuMask>();
         let _ = writeln!(text, "\"{cpus}\" = {value}");
+    }
+    text
+}
+
+fn speeds(topology: &Topology, speeds: &TrueSpeeds) -> String {
+    let mut text = match speeds.cpus.is_empty() {
+        true => String::new(),
+        false => by_value("speeds", topology, |cpu| speeds.cpus[cpu.index()]),
+    };
+    for boost in &speeds.boosts {
+        let steps = boost.steps.iter().map(|(from, speed)| format!("{from} = {speed}")).collect::<Vec<_>>();
+        let steps = steps.join(", ");
+        let _ = write!(text, "\n[[boost]]\ncpus = \"{}\"\nspeed_from_cores = {{ {steps} }}\n", boost.cpus);
+    }
+    for limit in &speeds.limits {
+        let from_ms = limit.from.0 / 1_000_000;
+        let _ = write!(
+            text,
+            "\n[[limit]]\ncpus = \"{}\"\nspeed = {}\nfrom_ms = {from_ms}\n",
+            limit.cpus, limit.speed
+        );
+        for (key, time) in [("lasts_ms", limit.lasts), ("every_ms", limit.every)] {
+            let _ = time.map(|time| writeln!(text, "{key} = {}", time.0 / 1_000_000));
+        }
     }
     text
 }

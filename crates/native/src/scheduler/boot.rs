@@ -13,7 +13,7 @@ use super::NativeScheduler;
 use super::events::HeldEvents;
 use super::inspect::FieldNumbers;
 use super::tasks::{FIRST_STOPPER_PID, INIT_PID, NativeTasks};
-use super::time::FULL_SPEED;
+use super::time::WHOLE;
 use crate::abi::GroupPtr;
 use crate::host::ImageRequest;
 use crate::image::{LoadedImage, TopologyWords};
@@ -51,16 +51,12 @@ impl NativeScheduler {
         // What was asked of those that booted was for them.
         host.marked.borrow_mut().clear();
         let (has_idle_groups, has_bursts) = (has_file(&image, "idle"), has_file(&image, "max.burst"));
-        let speed = |cpu| u64::from(topology.capacity(cpu)) * 1024;
         Ok(NativeScheduler {
             name: format!("src:{}", image.kernel_release()),
             host,
             nr_cpus,
             costs: machine.costs,
-            speeds: topology
-                .cpus()
-                .map(|cpu| if machine.in_turn { FULL_SPEED } else { speed(cpu) })
-                .collect(),
+            top_speeds: vec![WHOLE; nr_cpus],
             here: Cpu(0),
             mode: KernelContext::Task,
             now: Ns::ZERO,

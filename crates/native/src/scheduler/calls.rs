@@ -276,7 +276,7 @@ impl SchedulerCore for NativeScheduler {
             ImageRequest::Timer { cpu, expires } => {
                 CoreRequest::ClockEvent { cpu, expires: expires.map(|expires| expires.max(now)) }
             }
-            ImageRequest::Speed { cpu } => CoreRequest::Speed { cpu },
+            ImageRequest::Speed { cpu } => CoreRequest::Frequency { cpu },
         }));
     }
 
@@ -298,8 +298,8 @@ impl SchedulerCore for NativeScheduler {
         cpu.and_then(|(_, cpu)| u32::try_from(*cpu).ok()).map(Cpu)
     }
 
-    fn speed(&self, cpu: Cpu) -> u64 {
-        self.speeds[cpu.index()]
+    fn set_top_speed(&mut self, cpu: Cpu, top: u64) {
+        self.top_speeds[cpu.index()] = top;
     }
 
     fn new_kthread(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {

@@ -13,8 +13,8 @@ use fairlab_kernel::core::KernelContext;
 use super::NativeScheduler;
 use crate::image::LoadedImage;
 
-/// Full speed: capacity times frequency, each a part of 1024.
-pub(super) const FULL_SPEED: u64 = 1024 * 1024;
+/// What the fastest CPU does; speeds are parts of this.
+pub(super) const WHOLE: u64 = 1024;
 
 /// What a look at one CPU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl NativeScheduler {
     #[inline]
     fn enter(&mut self, cpu: Cpu, costs: [Ns; 3]) {
         let begin = self.now.max(self.busy_until[cpu.index()]);
-        let full = self.speeds[cpu.index()] == FULL_SPEED;
+        let full = self.top_speeds[cpu.index()] == WHOLE;
         let [look, migrate, softirq] = if full { costs } else { costs.map(|cost| self.time_for(cpu, cost)) };
         self.image.set_clock(begin, look, migrate, softirq);
         if self.entered != Some(cpu) {
@@ -99,7 +99,7 @@ impl NativeScheduler {
 
     /// How long `cpu` takes, as fast as it is now, for what takes `work` at full speed.
     fn time_for(&self, cpu: Cpu, work: Ns) -> Ns {
-        let speed = self.speeds[cpu.index()];
-        Ns((u128::from(work.0) * u128::from(FULL_SPEED)).div_ceil(u128::from(speed)) as u64)
+        let top = self.top_speeds[cpu.index()];
+        Ns((u128::from(work.0) * u128::from(WHOLE)).div_ceil(u128::from(top)) as u64)
     }
 }

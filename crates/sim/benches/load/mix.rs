@@ -6,7 +6,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, KernelCosts, Sharing};
+use fairlab_sim::machine::{Chance, KernelCosts, Sharing, TrueSpeeds};
 use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// Sleepers that compute and sleep for random times, and hogs.
@@ -74,6 +74,7 @@ pub fn machine(cpus: u32, hz: u64) -> Machine {
         costs: KernelCosts::default(),
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
+        speeds: TrueSpeeds::default(),
         sharing: Sharing::NONE,
         idle_states: Vec::new(),
     }

@@ -24,6 +24,10 @@ pub(super) enum Occurrence<M> {
     WokenLeft { cpu: Cpu, task: TaskId, sync: bool },
     /// The turn of that number ends, which is that of this CPU.
     TurnEnds { cpu: Cpu, number: u64 },
+    /// A limit of CPUs' speed changes, of which this is the first.
+    LimitChanges { cpu: Cpu, number: usize },
+    /// A host takes a CPU away, or gives it back.
+    HostTurns { cpu: Cpu },
 }
 
 impl<M> Occurrence<M> {
@@ -35,7 +39,9 @@ impl<M> Occurrence<M> {
             | Occurrence::ClockEvent { cpu }
             | Occurrence::Interrupt { cpu, .. }
             | Occurrence::WokenLeft { cpu, .. }
-            | Occurrence::TurnEnds { cpu, .. } => cpu,
+            | Occurrence::TurnEnds { cpu, .. }
+            | Occurrence::LimitChanges { cpu, .. }
+            | Occurrence::HostTurns { cpu } => cpu,
         }
     }
 }
@@ -187,6 +193,16 @@ impl<M: Copy> OccurrenceQueue<M> {
     /// Arranges the end of a turn of `cpu`.
     pub fn arrange_turn_end(&mut self, cpu: Cpu, time: Ns, number: u64) {
         self.arrange(time, Occurrence::TurnEnds { cpu, number });
+    }
+
+    /// Arranges that a host takes `cpu` away, or gives it back.
+    pub fn arrange_host(&mut self, cpu: Cpu, time: Ns) {
+        self.arrange(time, Occurrence::HostTurns { cpu });
+    }
+
+    /// Arranges that a limit of CPUs' speed changes.
+    pub fn arrange_limit(&mut self, cpu: Cpu, time: Ns, number: usize) {
+        self.arrange(time, Occurrence::LimitChanges { cpu, number });
     }
 
     fn arrange(&mut self, time: Ns, other: Occurrence<M>) {

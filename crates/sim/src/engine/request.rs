@@ -27,7 +27,7 @@ impl<C: SchedulerCore> Engine<C> {
                     self.queue.arrange_interrupt(cpu, expires, Interrupt::SchedulerTimer(message));
                 }
                 CoreRequest::ClockEvent { cpu, expires } => self.queue.arrange_clock_event(cpu, expires),
-                CoreRequest::Speed { cpu } => self.change_speed(cpu),
+                CoreRequest::Frequency { cpu } => self.change_speed(cpu),
             }
         }
         self.requests = requests;

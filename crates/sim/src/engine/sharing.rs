@@ -72,8 +72,6 @@ pub(super) struct SharingEffects {
     here: Cpu,
     /// How long what it sends waits for lines that have to come first.
     late: Ns,
-    /// CPUs that do not idle.
-    busy: CpuMask,
     /// What each thread does with memory, by its place among threads.
     memory: Vec<MemoryUse>,
     /// Whose present segment is traffic alone.
@@ -96,7 +94,6 @@ impl SharingEffects {
             sharing: machine.sharing,
             here: Cpu(0),
             late: Ns::ZERO,
-            busy: CpuMask::EMPTY,
             memory: Vec::new(),
             moves: Vec::new(),
             bandwidth: MemoryBandwidth::new(machine.sharing, topology),
@@ -119,23 +116,23 @@ impl SharingEffects {
     }
 
     /// How fast the core lets `cpu` be while so many of its threads run, of [`WHOLE`].
-    fn smt_speed(&self, topology: &Topology, cpu: Cpu) -> u64 {
+    fn smt_speed(&self, topology: &Topology, busy: &CpuMask, cpu: Cpu) -> u64 {
         if self.sharing.smt_speed_2 + self.sharing.smt_speed_4 + self.sharing.smt_speed_8 == 0 {
             return WHOLE;
         }
-        let mut running = topology.smt_mask(cpu).and(&self.busy);
+        let mut running = topology.smt_mask(cpu).and(busy);
         running.set(cpu);
         self.sharing.smt_speed(running.weight())
     }
 }
 
 impl<C: SchedulerCore> Engine<C> {
-    /// How fast `cpu` is in the kernel: its clock, its capacity, and the threads of its core.
+    /// How fast `cpu` is in the kernel: by itself, and beside the threads of its core.
     pub(super) fn kernel_speed(&self, cpu: Cpu) -> u64 {
-        let speed = self.core.speed(cpu);
+        let speed = self.clock_speed(cpu);
         match &self.effects {
             None => speed,
-            Some(effects) => part(speed, effects.smt_speed(&self.machine.topology, cpu)),
+            Some(effects) => part(speed, effects.smt_speed(&self.machine.topology, &self.speeds.busy, cpu)),
         }
     }
 
@@ -156,23 +153,18 @@ impl<C: SchedulerCore> Engine<C> {
         }
     }
 
-    /// `cpu` stops idling, or begins to: the other threads of its core are slower, or faster.
+    /// `cpu` stops idling, or begins to: the other threads of its core and other cores are slower, or faster.
     #[inline]
     pub(super) fn note_busy(&mut self, cpu: Cpu, busy: bool) {
-        if self.effects.is_some() {
+        if self.effects.is_some() || self.speeds.go_by_busy_cores() {
             self.change_busy(cpu, busy);
         }
     }
 
     fn change_busy(&mut self, cpu: Cpu, busy: bool) {
-        let Some(effects) = &mut self.effects else { return };
-        if busy {
-            effects.busy.set(cpu);
-        } else {
-            effects.busy.clear(cpu);
-        }
+        self.change_boosts(cpu, busy);
         let siblings = *self.machine.topology.smt_mask(cpu);
-        if siblings.weight() > 1 {
+        if self.effects.is_some() && siblings.weight() > 1 {
             siblings.iter().for_each(|sibling| self.change_speed(sibling));
         }
     }

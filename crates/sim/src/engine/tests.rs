@@ -12,7 +12,7 @@ use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
 use super::Engine;
-use crate::machine::{Chance, IdleState, KernelCosts, Machine, Sharing};
+use crate::machine::{Chance, IdleState, KernelCosts, Machine, Sharing, TrueSpeeds};
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
@@ -93,6 +93,7 @@ pub(crate) fn machine(cores: u32) -> Machine {
         costs,
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
+        speeds: TrueSpeeds::default(),
         sharing: Sharing::NONE,
         idle_states: Vec::new(),
     }
@@ -439,8 +440,13 @@ fn a_run_does_not_depend_on_names() {
 /// A machine of two CPUs that share one clock: a quarter, half or full speed.
 fn with_clock(fast_switch: bool) -> Machine {
     let frequencies = vec![500_000, 1_000_000, 2_000_000];
-    let clock =
-        FrequencyDomain { cpus: CpuMask::first(2), frequencies, rate_limit: Ns::from_ms(1), fast_switch };
+    let clock = FrequencyDomain {
+        cpus: CpuMask::first(2),
+        frequencies,
+        rate_limit: Ns::from_ms(1),
+        fast_switch,
+        invariant: true,
+    };
     let mut machine = machine(2);
     machine.costs.frequency_switch = Ns::from_ms(100);
     machine.frequency_domains = vec![clock];

@@ -20,27 +20,27 @@ pub(super) struct VcpuTurns<M> {
     /// Which turn that is: an end that was arranged for an earlier one is void.
     number: u64,
     rounds: VcpuRounds,
-    waiting: Vec<WaitingCpu<M>>,
+    waiting: Vec<StandingCpu<M>>,
 }
 
 /// A CPU that stands still.
-struct WaitingCpu<M> {
+pub(super) struct StandingCpu<M> {
     /// What its phase has left.
-    left: Ns,
+    pub left: Ns,
     /// What has become due.
-    missed: Vec<Occurrence<M>>,
+    pub missed: Vec<Occurrence<M>>,
 }
 
-impl<M> Default for WaitingCpu<M> {
-    fn default() -> WaitingCpu<M> {
-        WaitingCpu { left: Ns::ZERO, missed: Vec::new() }
+impl<M> Default for StandingCpu<M> {
+    fn default() -> StandingCpu<M> {
+        StandingCpu { left: Ns::ZERO, missed: Vec::new() }
     }
 }
 
 impl<M> VcpuTurns<M> {
     /// No CPU has begun. The timer that bounds turns expires at some instant, which is the seed's.
     pub fn new(nr_cpus: usize, chance: &Chance, seed: u64) -> VcpuTurns<M> {
-        let waiting = (0..nr_cpus).map(|_| WaitingCpu::default()).collect();
+        let waiting = (0..nr_cpus).map(|_| StandingCpu::default()).collect();
         let phase = chance.phase(seed, "turns", period(nr_cpus));
         VcpuTurns { on: None, number: 0, rounds: VcpuRounds::new(nr_cpus, phase), waiting }
     }
@@ -65,6 +65,9 @@ impl<C: SchedulerCore> Engine<C> {
             Occurrence::Tick { .. } | Occurrence::ClockEvent { .. } => true,
             Occurrence::Interrupt { interrupt, .. } => interrupt.is_timer(),
             Occurrence::PhaseEnds { .. } | Occurrence::WokenLeft { .. } => false,
+            Occurrence::LimitChanges { .. } | Occurrence::HostTurns { .. } => {
+                unreachable!("CPUs that take turns are as fast as their thread, and are not stolen")
+            }
         };
         if turns.on == Some(cpu) && !is_timer {
             return false;
@@ -95,36 +98,24 @@ impl<C: SchedulerCore> Engine<C> {
         true
     }
 
-    /// Whether `cpu` waits for its turn.
+    /// Whether `cpu` waits for its turn, or is away.
     pub(super) fn stands_still(&self, cpu: Cpu) -> bool {
         self.turns.as_ref().is_some_and(|turns| turns.on != Some(cpu))
+            || self.stolen.as_ref().is_some_and(|stolen| stolen.has(cpu))
     }
 
-    /// The CPU whose turn it is stands still from now on, and the next one goes on.
-    fn end_turn(&mut self) {
-        let Some(turns) = &mut self.turns else { return };
-        if let Some(cpu) = turns.on.take() {
-            turns.waiting[cpu.index()].left = self.cpus[cpu.index()].until.since(self.now);
-            self.queue.cancel_phase_end(cpu);
-        }
-        let cpus = &self.cpus;
-        let goes_on = |cpu: Cpu, waiting: &[WaitingCpu<C::Message>]| {
-            cpus[cpu.index()].phase != CpuPhase::Idle || !waiting[cpu.index()].missed.is_empty()
-        };
-        let VcpuTurns { rounds, waiting, .. } = &mut **turns;
-        let timer = self.queue.next_expiry();
-        if let Some((cpu, turn)) = rounds.next(self.now, timer, |cpu| goes_on(cpu, waiting)) {
-            self.begin_turn(cpu, turn);
+    /// What waits for `cpu`, if it stands still.
+    pub(super) fn standing(&mut self, cpu: Cpu) -> Option<&mut StandingCpu<C::Message>> {
+        match &mut self.turns {
+            Some(turns) if turns.on == Some(cpu) => None,
+            Some(turns) => Some(&mut turns.waiting[cpu.index()]),
+            None => self.stolen.as_mut()?.standing(cpu),
         }
     }
 
-    fn begin_turn(&mut self, cpu: Cpu, turn: Ns) {
-        let polls = self.polls(cpu);
-        let Some(turns) = &mut self.turns else { return };
-        turns.on = Some(cpu);
-        turns.number += 1;
-        self.queue.arrange_turn_end(cpu, self.now + turn, turns.number);
-        let WaitingCpu { left, missed } = std::mem::take(&mut turns.waiting[cpu.index()]);
+    /// `cpu` no longer stands still: it goes on with what it was at, and sees what it has missed.
+    pub(super) fn go_on_after(&mut self, cpu: Cpu, standing: StandingCpu<C::Message>) {
+        let (polls, StandingCpu { left, missed }) = (self.polls(cpu), standing);
         let state = &mut self.cpus[cpu.index()];
         if state.phase != CpuPhase::Idle {
             // The clock went on for one that waits for a certain time.
@@ -135,17 +126,44 @@ impl<C: SchedulerCore> Engine<C> {
         for occurrence in missed {
             self.carry_on(occurrence);
         }
+    }
+
+    /// The CPU whose turn it is stands still from now on, and the next one goes on.
+    fn end_turn(&mut self) {
+        let Some(turns) = &mut self.turns else { return };
+        if let Some(cpu) = turns.on.take() {
+            turns.waiting[cpu.index()].left = self.cpus[cpu.index()].until.since(self.now);
+            self.queue.cancel_phase_end(cpu);
+        }
+        let cpus = &self.cpus;
+        let goes_on = |cpu: Cpu, waiting: &[StandingCpu<C::Message>]| {
+            cpus[cpu.index()].phase != CpuPhase::Idle || !waiting[cpu.index()].missed.is_empty()
+        };
+        let VcpuTurns { rounds, waiting, .. } = &mut **turns;
+        let timer = self.queue.next_expiry();
+        if let Some((cpu, turn)) = rounds.next(self.now, timer, |cpu| goes_on(cpu, waiting)) {
+            self.begin_turn(cpu, turn);
+        }
+    }
+
+    fn begin_turn(&mut self, cpu: Cpu, turn: Ns) {
+        let Some(turns) = &mut self.turns else { return };
+        turns.on = Some(cpu);
+        turns.number += 1;
+        self.queue.arrange_turn_end(cpu, self.now + turn, turns.number);
+        let standing = std::mem::take(&mut turns.waiting[cpu.index()]);
+        self.go_on_after(cpu, standing);
         if self.cpus[cpu.index()].phase == CpuPhase::Idle {
             self.give_turn_away();
         }
     }
 
-    /// Whether `cpu` stands still until its turn comes; if so, what it computes takes no longer than `least` then.
+    /// Whether `cpu` stands still; if so, what it computes takes no longer than `least` then.
     pub(super) fn is_shortened(&mut self, cpu: Cpu, least: Ns) -> bool {
-        let Some(turns) = self.turns.as_mut().filter(|turns| turns.on != Some(cpu)) else { return false };
-        let waiting = &mut turns.waiting[cpu.index()];
-        waiting.left = waiting.left.min(least);
-        let until = self.now + waiting.left;
+        let now = self.now;
+        let Some(standing) = self.standing(cpu) else { return false };
+        standing.left = standing.left.min(least);
+        let until = now + standing.left;
         self.cpus[cpu.index()].until = self.cpus[cpu.index()].until.min(until);
         true
     }

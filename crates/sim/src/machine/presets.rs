@@ -11,7 +11,7 @@ use fairlab_kernel::topology::{CpuPlace, Platform, SmtNumbering};
 
 pub use table::PRESETS;
 
-use super::{Chance, IdleState, KernelCosts, Machine, Sharing};
+use super::{Boost, Chance, IdleState, KernelCosts, Machine, Sharing, TrueSpeeds};
 
 /// The last CPU, whichever it is.
 const LAST: u32 = u32::MAX;
@@ -45,6 +45,10 @@ pub struct Preset {
     /// First CPU, last CPU ([`LAST`]: of all), what leaving it takes, us, how long it must last, us, and whether all of them must
     /// be in it.
     idle_states: &'static [(u32, u32, u64, u64, bool)],
+    /// First CPU, last CPU and what they truly do, of 1024, where that is not what their kernel is told.
+    true_speeds: &'static [(u32, u32, u32)],
+    /// First CPU, last CPU, and from how many busy cores on they are how fast.
+    boosts: &'static [(u32, u32, &'static [(u32, u32)])],
     hz: u64,
     high_res_timers: bool,
     nohz_idle: bool,
@@ -93,6 +97,7 @@ impl Preset {
             frequencies: speed.khz.to_vec(),
             rate_limit: Ns::from_us(speed.rate_limit_us),
             fast_switch: speed.fast_switch,
+            invariant: true,
         };
         let power = |speed: &CpuSpeed| {
             let states = speed.khz.iter().zip(speed.milliwatts);
@@ -112,6 +117,7 @@ impl Preset {
         let idle_states = self.idle_states.iter().map(idle_state).collect();
         let has_powers = self.speeds.iter().all(|speed| speed.milliwatts.len() == speed.khz.len());
         let speeds_with_power = if has_powers { self.speeds } else { &[] };
+        let speeds = self.true_speeds(topology.nr_cpus());
         Machine {
             name: self.name.to_string(),
             description: self.description.to_string(),
@@ -121,12 +127,25 @@ impl Preset {
             nohz_idle: self.nohz_idle,
             costs,
             sharing,
+            speeds,
             chance: self.chance,
             in_turn: false,
             frequency_domains: self.speeds.iter().map(domain).collect(),
             energy_model: speeds_with_power.iter().map(power).collect(),
             idle_states,
         }
+    }
+
+    fn true_speeds(&self, nr_cpus: usize) -> TrueSpeeds {
+        let mut cpus = vec![1024; if self.true_speeds.is_empty() { 0 } else { nr_cpus }];
+        for &(first, last, speed) in self.true_speeds {
+            (first..=last).for_each(|cpu| cpus[cpu as usize] = speed);
+        }
+        let boost = |&(first, last, steps): &(u32, u32, &[(u32, u32)])| Boost {
+            cpus: (first..=last).map(Cpu).collect(),
+            steps: steps.to_vec(),
+        };
+        TrueSpeeds { cpus, boosts: self.boosts.iter().map(boost).collect(), limits: Vec::new() }
     }
 
     fn topology(&self) -> Result<Topology, String> {

@@ -185,7 +185,7 @@ impl Model {
     fn set_frequency(&mut self, policy: usize, khz: u32) {
         self.scheduler.set_frequency(policy, khz);
         let cpus = self.scheduler.cpus_of_policy(policy);
-        self.requests.extend(cpus.iter().map(|cpu| CoreRequest::Speed { cpu }));
+        self.requests.extend(cpus.iter().map(|cpu| CoreRequest::Frequency { cpu }));
     }
 
     /// Carries out what governors have asked for in what `cpu` just did. Returns what choosing the frequencies took.

@@ -529,6 +529,7 @@ mod tests {
             costs,
             frequency_domains: Vec::new(),
             energy_model: Vec::new(),
+            speeds: crate::machine::TrueSpeeds::default(),
             sharing: crate::machine::Sharing::NONE,
             idle_states: Vec::new(),
         };

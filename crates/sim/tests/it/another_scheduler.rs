@@ -149,10 +149,6 @@ impl SchedulerCore for FirstCome {
         Ns::ZERO
     }
 
-    fn speed(&self, _: Cpu) -> u64 {
-        1024 * 1024
-    }
-
     fn new_kthread(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {
         self.new_task(spec, None, cpu)
     }

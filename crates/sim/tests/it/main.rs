@@ -5,3 +5,4 @@ mod examples;
 mod gathering;
 mod real_time;
 mod sharing;
+mod speeds;

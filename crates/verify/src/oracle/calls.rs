@@ -270,8 +270,9 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.leader.take_line_uses(into);
     }
 
-    fn speed(&self, cpu: Cpu) -> u64 {
-        self.leader.speed(cpu)
+    fn set_top_speed(&mut self, cpu: Cpu, top: u64) {
+        self.leader.set_top_speed(cpu, top);
+        self.follower.set_top_speed(cpu, top);
     }
 
     fn new_kthread(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {

@@ -51,7 +51,7 @@ impl<M: Copy> PendingMessages<M> {
             CoreRequest::Interrupt { cpu, message } => self.interrupts.push((cpu, message)),
             CoreRequest::Timer { cpu, expires, message } => self.timers.push((cpu, expires, message)),
             CoreRequest::ClockEvent { cpu, expires } => self.clock_events[cpu.index()] = expires,
-            CoreRequest::Speed { .. } => {}
+            CoreRequest::Frequency { .. } => {}
         }
     }
 

@@ -16,6 +16,7 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
     ]),
     commit("9c0b4bb7f630", git("2023-11-23"), "governor-effective", "sched/cpufreq: Rework schedutil governor performance estimation", &[
         Frequency(DeadlineUse::Counts.effect()),
+        Frequency(HeadroomEnd::AtCapacity.effect()),
     ]),
     commit("5068d84054b7", git("2023-11-29"), "reweight-minimum", "sched/fair: Update min_vruntime for reweight_entity() correctly", &[
         Group(ReweightMinimum::Queued.effect()),
@@ -32,6 +33,6 @@ pub(super) const COMMITS: &[LoggedCommit] = &[
         NotModelled(&[Frequencies], "clocks whose highest frequency is not that of their capacity"),
     ]),
     commit("e37617c8e53a", git("2024-01-16"), "governor-non-invariant", "sched/fair: Fix frequency selection for non-invariant case", &[
-        NotModelled(&[Frequencies], "machines on which the scheduler does not know the frequency"),
+        Frequency(Reference::QuarterAboveCurrent.effect()),
     ]),
 ];

@@ -21,6 +21,8 @@ pub(super) const PLAIN: Preset = Preset {
     distance: 21,
     reclaim_distance: RECLAIM_DISTANCE,
     speeds: &[],
+    true_speeds: &[],
+    boosts: &[],
     hz: 1000,
     high_res_timers: true,
     nohz_idle: true,
@@ -61,6 +63,19 @@ const ALDER_LAKE: &[(u32, u32, u64, u64, bool)] = &[
     (0, LAST, 280, 800, true),
     (0, LAST, 680, 2000, true),
 ];
+/// `adl_l_cstates` there, as those.
+const ALDER_LAKE_LAPTOP: &[(u32, u32, u64, u64, bool)] = &[
+    (0, LAST, 2, 4, false),
+    (0, LAST, 170, 500, false),
+    (0, LAST, 200, 600, true),
+    (0, LAST, 230, 700, true),
+];
+/// What cores of two kinds do.
+const HYBRID_SPEED: (&str, &str) = (
+    "speed",
+    "the highest frequencies as performance, as intel_pstate converts them: 78741 kHz a unit on performance cores \
+     (HYBRID_SCALING_FACTOR_ADL), 100000 on efficient ones; the kernel is told none of it",
+);
 pub(super) const INTEL_IDLE: (&str, &str) = (
     "idle",
     "the kernel's driver for this processor, drivers/idle/intel_idle.c: exit latencies, which are those of the worst case, and \
@@ -479,9 +494,17 @@ pub const PRESETS: &[Preset] = &[
         small_cores: 8,
         numbering: SmtNumbering::Adjacent,
         priorities: &[(0, 7, 51), (8, 11, 52), (12, 15, 51), (16, 23, 39)],
+        true_speeds: &[(0, 7, 1004), (12, 15, 1004), (16, 23, 605)],
+        boosts: &[(0, 15, &[(8, 984)]), (16, 23, &[(5, 971)])],
         hz: 250,
         idle_states: ALDER_LAKE,
         sources: &[
+            HYBRID_SPEED,
+            (
+                "boost",
+                "that specification and reviews: all eight performance cores run at 4.9 of 5.1 GHz, all efficient ones at 3.7 of 3.9; \
+                       where between one and all the step is differs",
+            ),
             (
                 "topology",
                 "Intel's specification of the i9-12900K: 8 performance cores with two threads, 8 efficient cores in clusters of \
@@ -499,6 +522,80 @@ pub const PRESETS: &[Preset] = &[
                 "x86 tells none before v6.12, and none where cores have threads after it: 1024 everywhere",
             ),
             INTEL_IDLE,
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "alder-lake16",
+        description: "hybrid laptop, Intel Core i7-1260P: 16 CPUs, 4 cores of two threads and 8 of one, the former preferred (ITMT), HZ 250",
+        cores_an_llc: 4,
+        threads_a_core: 2,
+        small_cores: 8,
+        numbering: SmtNumbering::Adjacent,
+        priorities: &[(0, 7, 47), (8, 15, 34)],
+        true_speeds: &[(8, 15, 583)],
+        boosts: &[(0, 7, &[(3, 894)]), (8, 15, &[(5, 903)])],
+        hz: 250,
+        idle_states: ALDER_LAKE_LAPTOP,
+        sources: &[
+            HYBRID_SPEED,
+            (
+                "topology",
+                "Intel's specification of the i7-1260P: 4 performance cores with two threads, 8 efficient cores in clusters of four, \
+                       one L3",
+            ),
+            ("priority", "that specification's highest frequencies in 100 MHz: 47 and 34"),
+            (
+                "boost",
+                "order of magnitude: reviews see all performance cores at 4.1 GHz and all efficient ones at 3.1 before heat limits them",
+            ),
+            ("hz", "what most distributions choose"),
+            ("capacity", "x86 tells none where cores have threads: 1024 everywhere"),
+            INTEL_IDLE,
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "ryzen-7950x",
+        description: "desktop with preferred cores, AMD Ryzen 9 7950X: 32 CPUs, 2 caches of 8 cores of 2 threads, HZ 250",
+        llcs_a_node: 2,
+        cores_an_llc: 8,
+        threads_a_core: 2,
+        priorities: &[(0, 1, 236), (2, 7, 226), (8, 15, 206), (16, 17, 236), (18, 23, 226), (24, 31, 206)],
+        true_speeds: &[(2, 7, 1006), (8, 15, 970), (18, 23, 1006), (24, 31, 970)],
+        boosts: &[(0, 31, &[(5, 988), (9, 934)])],
+        hz: 250,
+        sources: &[
+            ("topology", "AMD's specification of the 7950X: 16 cores of two threads, two L3 of 32 MB"),
+            (
+                "priority",
+                "amd_pstate's rankings (f3a052391822, v6.9) fall in steps of five to ten from the best core on, 236 to 166; which \
+                       cores are the best differs from chip to chip",
+            ),
+            (
+                "speed",
+                "reviews: 5.7 GHz on the best cores, 5.6 on the others of their cache, 5.4 on those of the second one",
+            ),
+            ("boost", "order of magnitude, reviews: 5.5 GHz on half of the cores of one cache, 5.2 on all"),
+            ("hz", "what most distributions choose"),
+        ],
+        ..PLAIN
+    },
+    Preset {
+        name: "vm4-steal",
+        description: "as vm4, 4 CPUs, on a host that takes each away for a fifth of the time while it is busy",
+        cores_an_llc: 4,
+        numbering: SmtNumbering::Adjacent,
+        hz: 250,
+        costs: &[("idle_exit_ns", 8_000, "as vm40: a halted vCPU is started by its host")],
+        chance: Chance { steal_per_s: 50, steal_ns: 5_000_000, ..Chance::USUAL },
+        sources: &[
+            ("topology", "as vm4"),
+            ("hz", "as vm4"),
+            (
+                "chance",
+                "assumed: a host with HZ 250 that is full by a quarter more than it has; its slices end at ticks, 4 to 8 ms apart",
+            ),
         ],
         ..PLAIN
     },
