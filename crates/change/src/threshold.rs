@@ -14,8 +14,10 @@ use fairlab_analysis::statistics::{
 };
 use fairlab_lab::answer::{JsonWord, by_name};
 use fairlab_lab::names::no_metric;
-use fairlab_lab::shell::{line_of, quoted};
-use fairlab_lab::{ExperimentSide, LabError, Progress, RunResult, RunSpec, SettingWords, run_all};
+use fairlab_lab::shell::quoted;
+use fairlab_lab::{
+    ExperimentSide, LabError, Progress, RunResult, RunSetting, RunSpec, SettingWords, run_all,
+};
 use serde::Serialize;
 
 use crate::bisect::{BisectQuestion, KernelCriterion, KernelState, LineTests, looks, looks_at_ends};
@@ -324,13 +326,19 @@ impl Search<'_, '_> {
         let estimate = self.estimate(low, high)?;
         let (before, after) = (self.spec.key.value(low), self.spec.key.value(high));
         let key = &self.spec.key.key;
-        self.answer.command = Some(format!(
-            "fairlab compare {} --kernel {} --vary {} --metric {} --runs {runs}",
-            line_of(self.spec.asked.workload),
-            quoted(&self.spec.kernel),
-            quoted(&format!("{key}={before},{after}")),
-            quoted(&self.spec.metric)
-        ));
+        let (side, asked) = (&self.known[&low].0, &self.spec.asked);
+        let setting = RunSetting {
+            // As they were asked for, with braces.
+            machine_name: asked.machine.to_string(),
+            warmup: side.warmup,
+            first_seed: asked.first_seed,
+            time: asked.time,
+            ..RunSetting::new(side.machine.clone(), asked.workload.to_vec(), side.duration)
+        };
+        let kernel = quoted(&self.spec.kernel);
+        let sides = format!("--kernel {kernel} --vary {}", quoted(&format!("{key}={before},{after}")));
+        let command = setting.compare_command_of(&sides, runs);
+        self.answer.command = Some(format!("{command} --metric {}", quoted(&self.spec.metric)));
         (self.answer.last_as_before, self.answer.first_as_after) = (Some(before), Some(after));
         (self.answer.ratio, self.answer.low, self.answer.high) =
             (estimate.ratio, estimate.low, estimate.high);

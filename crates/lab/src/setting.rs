@@ -162,14 +162,17 @@ impl RunSetting {
 
     /// The command line of `fairlab compare` that repeats what was found between two kernels.
     pub fn compare_command(&self, before: &str, after: &str, runs: usize) -> String {
+        self.compare_command_of(&format!("--kernel {} --kernel {}", quoted(before), quoted(after)), runs)
+    }
+
+    /// The same of sides in words, such as `--kernel v6.12 --vary threads=4,5`.
+    pub fn compare_command_of(&self, sides: &str, runs: usize) -> String {
         let workload = line_of(&self.workload);
         let exact = if self.machine.chance.is_none() { " --exact" } else { "" };
         let time = if self.time.is_all() { String::new() } else { format!(" --time {}", self.time) };
         format!(
-            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{}{exact}{time}",
+            "fairlab compare {workload} --machine {} {sides} --seed {} --runs {runs} --duration {}{}{exact}{time}",
             quoted(&self.machine_name),
-            quoted(before),
-            quoted(after),
             self.first_seed,
             duration(self.duration),
             self.warmup_words()

@@ -1,11 +1,12 @@
 //! `fairlab bisect --vary`: from which value of a parameter on a metric changes.
 
+use fairlab_change::bisect::BisectQuestion;
 use fairlab_change::threshold::{
     OrderedKey, ThresholdAnswer, ThresholdFinding, ThresholdRuns, ThresholdSpec, threshold,
 };
-use fairlab_lab::SettingWords;
 use fairlab_lab::kernel::newest_release;
 use fairlab_lab::names::wanted_for;
+use fairlab_lab::{LabError, SettingWords};
 use serde_json::json;
 
 use super::experiment;
@@ -21,7 +22,14 @@ pub fn execute(args: &BisectArgs, key: OrderedKey, runs_max: usize) -> Result<()
     let kernel = args.kernel.clone().unwrap_or_else(newest_release);
     let first = key.first().side(&kernel, &asked)?;
     let headline = fairlab_lab::workloads::headline_of(&first.workload);
-    let metric = args.metric.clone().unwrap_or_else(|| headline.to_string());
+    let metric = match BisectQuestion::of_some(args.metric.as_deref(), &args.chosen.whose())? {
+        None => headline.to_string(),
+        Some(BisectQuestion::Metric(metric)) => metric,
+        Some(BisectQuestion::Claim(_)) => {
+            let hint = "leave the bound out: values are told apart by those of both ends";
+            return Err(LabError::new("--vary takes a metric, not a claim", hint).into());
+        }
+    };
     let by_name = wanted_for(&metric)?;
     let asked = SettingWords { by_name: Some(&by_name), ..asked };
     let spec = ThresholdSpec { key, kernel, asked, metric, margin: args.margin, error: args.error, runs_max };
