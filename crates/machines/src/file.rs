@@ -131,6 +131,9 @@ struct ClockTable {
 struct IdleStateTable {
     cpus: String,
     exit_us: u64,
+    /// How much of that is for entering it.
+    #[serde(default)]
+    entry_us: u64,
     residency_us: u64,
     #[serde(default)]
     together: bool,
@@ -407,9 +410,15 @@ impl MachineFile {
             if table.exit_us > LONGEST_US || table.residency_us > LONGEST_US {
                 return Err(format!("an idle state of CPUs {cpus} takes longer than a second"));
             }
+            if table.entry_us > table.exit_us {
+                return Err(format!(
+                    "an idle state of CPUs {cpus} takes longer to enter than exit_us, which includes that"
+                ));
+            }
             Ok(IdleState {
                 cpus,
                 exit: Ns::from_us(table.exit_us),
+                entry: Ns::from_us(table.entry_us),
                 residency: Ns::from_us(table.residency_us),
                 together: table.together,
             })

@@ -206,7 +206,13 @@ impl HostTopologyFiles {
                 states.entry((depth, exit, residency)).or_default().set(Cpu(place as u32));
             }
         }
-        let state = |((_, exit, residency), cpus)| IdleState { cpus, exit, residency, together: false };
+        let state = |((_, exit, residency), cpus)| IdleState {
+            cpus,
+            exit,
+            entry: Ns::ZERO,
+            residency,
+            together: false,
+        };
         states.into_iter().map(state).collect()
     }
 }

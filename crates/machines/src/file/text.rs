@@ -50,9 +50,10 @@ pub(crate) fn without_amounts(machine: &Machine) -> String {
     for state in &machine.idle_states {
         let _ = write!(
             text,
-            "\n[[idle_state]]\ncpus = \"{}\"\nexit_us = {}\nresidency_us = {}\ntogether = {}\n",
+            "\n[[idle_state]]\ncpus = \"{}\"\nexit_us = {}\nentry_us = {}\nresidency_us = {}\ntogether = {}\n",
             state.cpus,
             state.exit.0 / 1000,
+            state.entry.0 / 1000,
             state.residency.0 / 1000,
             state.together
         );

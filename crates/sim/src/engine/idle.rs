@@ -1,10 +1,11 @@
 //! Idle states: which one a CPU that goes idle chooses, and how long it takes to leave it.
 //!
-//! The governor is menu in outline. It expects the CPU to idle until its next timer, or as long as the last times if those
-//! were alike. It takes the deepest state that pays off in that time.
+//! The governor is menu as of v6.1 under every kernel. It expects the CPU to idle for that part of the time until its next timer that it
+//! idled on average before timers as far away, or as long as the last times if those were alike. It takes the deepest state that pays
+//! off in that time.
 //!
-//! Departs: menu's correction of timers by experience, its aversion to deep states during I/O, and polling are left out. A
-//! chosen state is kept until an interrupt comes.
+//! Departs: menu's aversion to deep states during I/O (gone from v6.13 on) and polling are left out. A chosen state is kept until an
+//! interrupt comes.
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::core::KernelContext;
@@ -14,6 +15,9 @@ use super::Engine;
 use super::cpu::CpuPhase;
 use crate::machine::IdleState;
 use crate::scheduler_core::SchedulerCore;
+
+/// As far away as a timer can be where there is none (`KTIME_MAX` of what is left of a year).
+const NO_TIMER: Ns = Ns::from_secs(1 << 24);
 
 /// How many idle times are remembered (`INTERVALS`).
 const INTERVALS: usize = 8;
@@ -27,9 +31,73 @@ pub(super) struct CpuIdle {
     /// How long it idled the last times, us.
     intervals: [u64; INTERVALS],
     next: usize,
+    /// How long it has idled since that was last told to what follows, and whether a tick woke it.
+    slept: Option<(Ns, bool)>,
+    /// How far away its next timer was when it last went idle (`next_timer_ns`).
+    until_timer: Ns,
+    corrections: TimerCorrections,
+}
+
+/// Which part of the time until a timer CPUs have idled on average, by how far away that was (`correction_factor`, without I/O).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TimerCorrections([u64; BUCKETS]);
+
+/// From 10 us on, a bucket for each power of ten.
+const BUCKETS: usize = 6;
+
+/// A whole, as averages count it (`RESOLUTION`), and the weight of what was before (`DECAY`).
+const RESOLUTION: u64 = 1024;
+const DECAY: u64 = 8;
+
+/// Who idles for longer is taken to have idled until the timer (`MAX_INTERESTING`).
+const LONG: Ns = Ns(50_000_000);
+
+impl Default for TimerCorrections {
+    fn default() -> TimerCorrections {
+        TimerCorrections([RESOLUTION * DECAY; BUCKETS])
+    }
+}
+
+impl TimerCorrections {
+    /// Kernel: `which_bucket()`.
+    fn bucket(until_timer: Ns) -> usize {
+        let bounds = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+        bounds.into_iter().take_while(|&bound| until_timer.0 >= bound).count()
+    }
+
+    /// For how long a CPU will idle whose timer is so far away, us.
+    fn expected(&self, until_timer: Ns) -> u64 {
+        let whole = u128::from(RESOLUTION * DECAY * 1000);
+        let corrected = u128::from(until_timer.0) * u128::from(self.0[TimerCorrections::bucket(until_timer)]);
+        ((corrected + whole / 2) / whole) as u64
+    }
+
+    /// A CPU whose timer was so far away has idled for so long.
+    fn learn(&mut self, until_timer: Ns, idled: Ns) {
+        let factor = &mut self.0[TimerCorrections::bucket(until_timer)];
+        let part = match until_timer {
+            Ns(0) => RESOLUTION,
+            _ if idled >= LONG => RESOLUTION,
+            Ns(timer) => (u128::from(RESOLUTION) * u128::from(idled.0) / u128::from(timer)) as u64,
+        };
+        *factor = (*factor - *factor / DECAY + part).max(1);
+    }
 }
 
 impl CpuIdle {
+    /// Learns from how long the CPU idled last.
+    ///
+    /// Kernel: `menu_update()`, drivers/cpuidle/governors/menu.c.
+    fn learn(&mut self, tick: Ns) {
+        let Some((slept, woken_by_tick)) = self.slept.take() else { return };
+        // The tick went on, against what the timer alone says: the CPU could have idled for long.
+        let idled = if woken_by_tick && self.until_timer > tick { Ns(LONG.0 / 10 * 9) } else { slept };
+        let idled = idled.min(self.until_timer);
+        self.corrections.learn(self.until_timer, idled);
+        self.intervals[self.next] = idled.0 / 1000;
+        self.next = (self.next + 1) % INTERVALS;
+    }
+
     /// For how long the CPU has been idling lately, us; `None` if that differs too much.
     ///
     /// Kernel: `get_typical_interval()`, drivers/cpuidle/governors/menu.c.
@@ -65,13 +133,16 @@ impl<C: SchedulerCore> Engine<C> {
     /// is believed.
     ///
     /// Kernel: `menu_select()`, drivers/cpuidle/governors/menu.c.
-    pub(super) fn expected_idle_time(&self, cpu: Cpu) -> Option<u64> {
-        let idle = self.idle.get(cpu.index())?;
-        let until_timer = self.queue.next_timer(cpu).map_or(u64::MAX, |timer| timer.since(self.now).0 / 1000);
-        let expected = until_timer.min(idle.typical_interval().unwrap_or(u64::MAX));
-        let tick_us = self.tick_period.0 / 1000;
-        let is_asleep_for_good = self.cpus[cpu.index()].tick_stopped && expected < tick_us;
-        Some(if is_asleep_for_good { until_timer } else { expected })
+    pub(super) fn expected_idle_time(&mut self, cpu: Cpu) -> Option<u64> {
+        let until_timer = self.queue.next_timer(cpu).map_or(NO_TIMER, |timer| timer.since(self.now));
+        let tick = self.tick_period;
+        let idle = self.idle.get_mut(cpu.index())?;
+        idle.learn(tick);
+        idle.until_timer = until_timer;
+        let corrected = idle.corrections.expected(until_timer);
+        let expected = corrected.min(idle.typical_interval().unwrap_or(u64::MAX));
+        let is_asleep_for_good = self.cpus[cpu.index()].tick_stopped && expected < tick.0 / 1000;
+        Some(if is_asleep_for_good { until_timer.0 / 1000 } else { expected })
     }
 
     /// A CPU that has gone idle, and is expected to stay so for a time, us, chooses a state.
@@ -106,26 +177,28 @@ impl<C: SchedulerCore> Engine<C> {
         if self.idle.is_empty() {
             return None;
         }
-        let exit = self.idle[cpu.index()].state.map(|state| self.exit_of(cpu, state));
-        let (idle, now) = (&mut self.idle[cpu.index()], self.now);
-        idle.intervals[idle.next] = now.since(idle.since).0 / 1000;
-        idle.next = (idle.next + 1) % INTERVALS;
+        let slept = self.now.since(self.idle[cpu.index()].since);
+        let exit = self.idle[cpu.index()].state.map(|state| self.in_effect(cpu, state).wakes_in(slept));
+        let idle = &mut self.idle[cpu.index()];
+        idle.slept = Some((slept, false));
         exit
     }
 
-    /// It has left its state.
-    pub(super) fn idle_state_is_left(&mut self, cpu: Cpu) {
-        if let Some(idle) = self.idle.get_mut(cpu.index())
-            && idle.state.take().is_some()
-        {
+    /// It has left its state; a tick may have woken it.
+    pub(super) fn idle_state_is_left(&mut self, cpu: Cpu, by_tick: bool) {
+        let Some(idle) = self.idle.get_mut(cpu.index()) else { return };
+        if let Some((_, woken_by_tick)) = &mut idle.slept {
+            *woken_by_tick = by_tick;
+        }
+        if idle.state.take().is_some() {
             self.core.set_here(cpu, KernelContext::Task, self.now);
             self.core.idle_set_state(cpu, None);
             self.core.report_idle_state(cpu, None);
         }
     }
 
-    /// How long leaving `state` takes; one that CPUs must be in together counts only while they all are, or in deeper ones.
-    fn exit_of(&self, cpu: Cpu, state: usize) -> Ns {
+    /// What comes of asking for `state`; one that CPUs must be in together counts only while they all are, or in deeper ones.
+    fn in_effect(&self, cpu: Cpu, state: usize) -> IdleState {
         let sleeps_as_deep = |other: Cpu, state: usize| {
             self.cpus[other.index()].phase == CpuPhase::Idle
                 && self.idle[other.index()].state.is_some_and(|deepest| deepest >= state)
@@ -136,7 +209,7 @@ impl<C: SchedulerCore> Engine<C> {
         };
         let states = self.machine.idle_states[..=self.state_of_core(cpu, state)].iter().enumerate();
         let in_effect = states.rev().find(|&(number, state)| takes_effect(number, state));
-        in_effect.map_or(self.machine.idle_states[state].exit, |(_, state)| state.exit)
+        in_effect.map_or(self.machine.idle_states[state], |(_, state)| *state)
     }
 
     /// The state that the core of `cpu` is in, which asked for `state`: no deeper than any of its threads asked for, and the
@@ -192,6 +265,7 @@ mod tests {
         let state = |cpus: &str, exit_us, residency_us, together| IdleState {
             cpus: CpuMask::parse_list(cpus).expect("a list"),
             exit: Ns::from_us(exit_us),
+            entry: Ns::ZERO,
             residency: Ns::from_us(residency_us),
             together,
         };
@@ -244,22 +318,24 @@ mod tests {
     fn a_state_of_all_cpus_counts_when_the_last_has_come_and_times_are_remembered() {
         let mut engine = two_cpus();
         idle(&mut engine, 1);
-        assert_eq!(engine.exit_of(Cpu(1), 3), Ns::from_us(10), "alone: as the state above");
+        assert_eq!(engine.in_effect(Cpu(1), 3).exit, Ns::from_us(10), "alone: as the state above");
         idle(&mut engine, 0);
-        assert_eq!(engine.exit_of(Cpu(1), 3), Ns::from_us(50));
+        assert_eq!(engine.in_effect(Cpu(1), 3).exit, Ns::from_us(50));
         engine.cpus[0].phase = CpuPhase::User;
         assert_eq!(
-            (engine.exit_of(Cpu(1), 3), engine.exit_of(Cpu(0), 3)),
+            (engine.in_effect(Cpu(1), 3).exit, engine.in_effect(Cpu(0), 3).exit),
             (Ns::from_us(10), Ns::from_us(200))
         );
-        assert_eq!(engine.exit_of(Cpu(0), 2), Ns::from_us(200));
+        assert_eq!(engine.in_effect(Cpu(0), 2).exit, Ns::from_us(200));
         for round in 1..=9 {
             engine.idle[1] = CpuIdle { since: engine.now, state: Some(1), ..engine.idle[1] };
             engine.now += Ns::from_us(1000 + round);
             assert_eq!(engine.leave_idle_state(Cpu(1)), Some(Ns::from_us(10)));
+            engine.idle[1].until_timer = NO_TIMER;
+            engine.idle[1].learn(Ns::from_ms(4));
         }
         assert_eq!(engine.idle[1].intervals, [1009, 1002, 1003, 1004, 1005, 1006, 1007, 1008]);
-        engine.idle_state_is_left(Cpu(1));
+        engine.idle_state_is_left(Cpu(1), false);
         assert_eq!(engine.leave_idle_state(Cpu(1)), None, "it was in no state");
     }
 
@@ -269,6 +345,7 @@ mod tests {
         let state = |exit, together| IdleState {
             cpus,
             exit: Ns::from_us(exit),
+            entry: Ns::ZERO,
             residency: Ns::from_us(exit),
             together,
         };
@@ -281,7 +358,7 @@ mod tests {
                 engine.cpus[cpu].phase = if state.is_some() { CpuPhase::Idle } else { CpuPhase::User };
                 engine.idle[cpu].state = state;
             }
-            engine.exit_of(Cpu(0), 3).0 / 1000
+            engine.in_effect(Cpu(0), 3).exit.0 / 1000
         };
         assert_eq!(exit_us([Some(3), None, Some(3), Some(3)]), 2, "the other thread is awake");
         assert_eq!(exit_us([Some(3), Some(0), Some(3), Some(3)]), 2);
@@ -289,6 +366,33 @@ mod tests {
         assert_eq!(exit_us([Some(3), Some(3), None, Some(3)]), 40, "another core is awake");
         assert_eq!(exit_us([Some(3), Some(3), Some(2), Some(3)]), 200);
         assert_eq!(exit_us([Some(3); 4]), 900);
+    }
+
+    /// As in the kernel's own arithmetic: an eighth of each new part, seven eighths of what was.
+    #[test]
+    fn timers_are_believed_as_far_as_cpus_have_idled_before_them() {
+        let mut corrections = TimerCorrections::default();
+        let far = Ns::from_ms(200);
+        assert_eq!(corrections.expected(far), 200_000, "nothing is known yet");
+        corrections.learn(far, Ns::from_ms(10));
+        assert_eq!(corrections.0[5], 8192 - 1024 + 51);
+        (0..80).for_each(|_| corrections.learn(far, Ns::from_us(20)));
+        assert!(corrections.expected(far) < 250, "{corrections:?}");
+        assert_eq!(corrections.expected(Ns::from_ms(20)), 20_000, "nearer timers are another matter");
+        (0..80).for_each(|_| corrections.learn(far, LONG));
+        assert!(corrections.expected(far) > 195_000, "{corrections:?}");
+    }
+
+    #[test]
+    fn a_tick_that_wakes_a_cpu_counts_as_long_idleness() {
+        let mut idle = CpuIdle { until_timer: Ns::from_ms(200), ..CpuIdle::default() };
+        idle.slept = Some((Ns::from_us(300), true));
+        idle.learn(Ns::from_ms(4));
+        assert_eq!(idle.intervals[0], 45_000);
+        idle.slept = Some((Ns::from_us(300), false));
+        idle.learn(Ns::from_ms(4));
+        idle.learn(Ns::from_ms(4));
+        assert_eq!((idle.intervals[1], idle.next), (300, 2), "each once");
     }
 
     #[test]

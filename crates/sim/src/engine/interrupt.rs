@@ -143,9 +143,9 @@ impl<C: SchedulerCore> Engine<C> {
     /// An idle CPU is awake: what woke it is handled, and then it runs something or goes back to sleep.
     #[inline(always)]
     pub(super) fn handle_pending(&mut self, cpu: Cpu) {
-        self.idle_state_is_left(cpu);
         let mut cost = Ns::ZERO;
         let mut pending = std::mem::take(&mut self.cpus[cpu.index()].pending);
+        self.idle_state_is_left(cpu, pending.contains(&Interrupt::Tick));
         // Without timers of their own, sleeps end in the tick's interrupt, before the scheduler's part of it.
         pending.sort_by_key(|&interrupt| interrupt == Interrupt::Tick);
         self.cpus[cpu.index()].got_idle_tick = pending.last() == Some(&Interrupt::Tick);

@@ -235,6 +235,7 @@ fn a_cpu_that_expects_to_idle_for_long_takes_long_to_wake() {
     let state = |exit_us, residency_us| IdleState {
         cpus: CpuMask::first(1),
         exit: Ns::from_us(exit_us),
+        entry: Ns::ZERO,
         residency: Ns::from_us(residency_us),
         together: false,
     };

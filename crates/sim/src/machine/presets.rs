@@ -45,6 +45,8 @@ pub struct Preset {
     /// First CPU, last CPU ([`LAST`]: of all), what leaving it takes, us, how long it must last, us, and whether all of them must
     /// be in it.
     idle_states: &'static [(u32, u32, u64, u64, bool)],
+    /// How much of leaving each of these is for entering it, us; empty where nothing is known.
+    idle_entries: &'static [u64],
     /// First CPU, last CPU and what they truly do, of 1024, where that is not what their kernel is told.
     true_speeds: &'static [(u32, u32, u32)],
     /// First CPU, last CPU, and from how many busy cores on they are how fast.
@@ -108,13 +110,18 @@ impl Preset {
         };
         let topology = self.topology().expect("presets are possible machines");
         let last_cpu = topology.nr_cpus() as u32 - 1;
-        let idle_state = |&(first, last, exit, residency, together): &(u32, u32, u64, u64, bool)| IdleState {
-            cpus: (first..=last.min(last_cpu)).map(Cpu).collect(),
-            exit: Ns::from_us(exit),
-            residency: Ns::from_us(residency),
-            together,
-        };
-        let idle_states = self.idle_states.iter().map(idle_state).collect();
+        let entries = self.idle_entries.iter().copied().chain(std::iter::repeat(0));
+        let idle_state =
+            |(&(first, last, exit, residency, together), entry): (&(u32, u32, u64, u64, bool), u64)| {
+                IdleState {
+                    cpus: (first..=last.min(last_cpu)).map(Cpu).collect(),
+                    exit: Ns::from_us(exit),
+                    entry: Ns::from_us(entry),
+                    residency: Ns::from_us(residency),
+                    together,
+                }
+            };
+        let idle_states = self.idle_states.iter().zip(entries).map(idle_state).collect();
         let has_powers = self.speeds.iter().all(|speed| speed.milliwatts.len() == speed.khz.len());
         let speeds_with_power = if has_powers { self.speeds } else { &[] };
         let speeds = self.true_speeds(topology.nr_cpus());

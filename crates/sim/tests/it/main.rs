@@ -3,6 +3,7 @@
 mod another_scheduler;
 mod examples;
 mod gathering;
+mod idle;
 mod real_time;
 mod sharing;
 mod speeds;

@@ -273,8 +273,15 @@ fn a_cpu_that_goes_idle_has_one_more_tick_from_v7_0_on() {
     assert_eq!([naps("v6.19"), naps("v7.0-f4c31b07b136")], [0, 0]);
     assert!((50..=97).contains(&naps("v7.0")), "{}", naps("v7.0"));
     // A driver's states: what is expected decides, under any kernel.
-    let state =
-        || vec![IdleState { cpus: CpuMask::first(2), exit: Ns(1), residency: Ns(1), together: false }];
+    let state = || {
+        vec![IdleState {
+            cpus: CpuMask::first(2),
+            exit: Ns(1),
+            entry: Ns::ZERO,
+            residency: Ns(1),
+            together: false,
+        }]
+    };
     for kernel in ["v6.6", "v7.0"] {
         // The first time it remembers idle times of nothing.
         assert!(tries(kernel, state(), 10_000) <= 1, "{kernel}: longer than a tick");

@@ -207,13 +207,19 @@ pub(super) const HIKEY8: Preset = Preset {
     name: "hikey8",
     description: "HiKey board with 8 CPUs: Kirin 620, two clusters of 4 Cortex-A53 with a last-level cache each, HZ 250",
     llcs_a_node: 2,
-    idle_states: &[(0, LAST, 1, 1, false), (0, LAST, 950, 1_000, false), (0, LAST, 1_700, 2_700, false)],
+    idle_states: &[
+        (0, LAST, 1, 1, false),
+        (0, LAST, 950, 1_000, false),
+        (0, 3, 1_700, 2_700, true),
+        (4, 7, 1_700, 2_700, true),
+    ],
+    idle_entries: &[0, 700, 1_000, 1_000],
     sources: &[
         ("topology", "its device tree, hi6220.dtsi: two clusters of 4, each with an L2, and no L3"),
         (
             "idle",
             "that device tree: entry-latency-us and exit-latency-us, which the kernel adds up, and min-residency-us; the shallowest \
-             state is WFI with 1 us. The deepest is a cluster's, here each CPU's own",
+             state is WFI with 1 us. The deepest is a cluster's",
         ),
         ("clock", "assumed: 1.2 GHz all the time, the highest of its operating points"),
         ("hz", "arm64's default configuration"),

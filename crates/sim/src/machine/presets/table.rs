@@ -18,6 +18,7 @@ pub(super) const PLAIN: Preset = Preset {
     small_cores: 0,
     priorities: &[],
     idle_states: &[],
+    idle_entries: &[],
     distance: 21,
     reclaim_distance: RECLAIM_DISTANCE,
     speeds: &[],
@@ -453,6 +454,7 @@ pub const PRESETS: &[Preset] = &[
             (6, 7, 2380, 5555, false),
             (0, 7, 9825, 9926, true),
         ],
+        idle_entries: &[0, 549, 523, 702, 526, 3263],
         sources: &[
             ("topology", "as chromebook8, and so is all that is not named here"),
             ("hz", "as chromebook8"),
