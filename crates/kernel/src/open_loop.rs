@@ -25,7 +25,7 @@ use crate::vruntime::Vruntime;
 
 pub use crate::balance::RndState;
 pub(crate) use averages::{bring_load, bring_usage};
-pub use rest_state::{RestState, RestingCpu, RestingDomain};
+pub use rest_state::{RestState, RestingCpu};
 pub use views::{EntityView, LevelPick, QueueView};
 
 /// An entity, a task's or a group's on one CPU.

@@ -47,7 +47,7 @@ pub(crate) struct Rq {
     pub hrtick_time: Ns,
     /// An interrupt is on its way here that starts the timer (`hrtick_csd`).
     pub hrtick_called: bool,
-    /// The pick that is under way follows no search for work: something fair is queued, if only asleep.
+    /// The pick that is under way follows no search for work, since something fair is queued, if only asleep; or one in vain.
     pub newidle_skipped: bool,
     /// A task that left has left nothing but `SCHED_IDLE` behind: the next balance is due.
     pub balances_early: bool,

@@ -130,38 +130,53 @@ members! {
     BalanceInterval "sd.balance_interval",
     /// Of its smallest domain: when it was balanced last, jiffies.
     LastBalance "sd.last_balance",
+    /// Of its smallest domain: the dearest new-idle balancing of late, ns.
+    MaxNewidleLbCost "sd.max_newidle_lb_cost",
     /// Of the domain above it: tries in a row that failed.
     ParentNrBalanceFailed "sd.parent.nr_balance_failed",
     /// Of the domain above it: time between two balancings, ms.
     ParentBalanceInterval "sd.parent.balance_interval",
     /// Of the domain above it: when it was balanced last, jiffies.
     ParentLastBalance "sd.parent.last_balance",
+    /// Of the domain above it: the dearest new-idle balancing of late, ns.
+    ParentMaxNewidleLbCost "sd.parent.max_newidle_lb_cost",
     /// Of the domain two above it: tries in a row that failed.
     GrandparentNrBalanceFailed "sd.parent.parent.nr_balance_failed",
     /// Of the domain two above it: time between two balancings, ms.
     GrandparentBalanceInterval "sd.parent.parent.balance_interval",
     /// Of the domain two above it: when it was balanced last, jiffies.
     GrandparentLastBalance "sd.parent.parent.last_balance",
+    /// Of the domain two above it: the dearest new-idle balancing of late, ns.
+    GrandparentMaxNewidleLbCost "sd.parent.parent.max_newidle_lb_cost",
     /// Whether what sleepers left is to be aged, 0 or 1.
     HasBlockedLoad "rq.has_blocked_load",
     /// When that was aged last, jiffies.
     LastBlockedLoadUpdate "rq.last_blocked_load_update_tick",
+    /// Whether some CPU has tasks to spare, as balancing last saw it, 0 or 1 (`overloaded` from v6.10).
+    RdOverload "rd.overload",
     /// What its queued tasks are expected to use, of 1024 (root queues).
     QueueUtilEst "cfs_rq.avg.util_est",
 }
 
-/// What is shown of a CPU's domains, the smallest first: tries that failed, the interval, when they were balanced last.
-pub const DOMAIN_MEMBERS: [[StructMember; 3]; 3] = [
-    [StructMember::NrBalanceFailed, StructMember::BalanceInterval, StructMember::LastBalance],
+/// What is shown of a CPU's domains, the smallest first: tries that failed, the interval, when they were balanced last, the cost.
+pub const DOMAIN_MEMBERS: [[StructMember; 4]; 3] = [
+    [
+        StructMember::NrBalanceFailed,
+        StructMember::BalanceInterval,
+        StructMember::LastBalance,
+        StructMember::MaxNewidleLbCost,
+    ],
     [
         StructMember::ParentNrBalanceFailed,
         StructMember::ParentBalanceInterval,
         StructMember::ParentLastBalance,
+        StructMember::ParentMaxNewidleLbCost,
     ],
     [
         StructMember::GrandparentNrBalanceFailed,
         StructMember::GrandparentBalanceInterval,
         StructMember::GrandparentLastBalance,
+        StructMember::GrandparentMaxNewidleLbCost,
     ],
 ];
 
@@ -262,12 +277,18 @@ impl Scheduler {
         }
         for (sd, members) in self.domains.domains_of(cpu).iter().zip(DOMAIN_MEMBERS) {
             let sd = &sd.balance;
-            let values = [sd.nr_balance_failed.into(), sd.balance_interval.into(), sd.last_balance as i64];
+            let values = [
+                sd.nr_balance_failed.into(),
+                sd.balance_interval.into(),
+                sd.last_balance as i64,
+                sd.max_newidle_lb_cost as i64,
+            ];
             into.extend(members.into_iter().zip(values));
         }
         let balance = &self.balance.cpus[cpu.index()];
         into.push((StructMember::HasBlockedLoad, i64::from(balance.has_blocked_load)));
         into.push((StructMember::LastBlockedLoadUpdate, balance.last_blocked_load_update_tick as i64));
+        into.push((StructMember::RdOverload, i64::from(self.shared.overloaded)));
         let root = self.cfs(rq.cfs);
         into.push((StructMember::QueueUtilEst, root.tracked.avg.util_est.enqueued.into()));
     }

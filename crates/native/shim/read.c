@@ -111,6 +111,11 @@
 #else
 #define CHANCE_CPU(F)
 #endif
+#if HAVE_RD_OVERLOAD
+#define OVERLOADED(rq) ((rq)->rd->overload != 0)
+#else
+#define OVERLOADED(rq) ((rq)->rd->overloaded)
+#endif
 #define CPU_FIELDS(F) \
 	F(jiffies, jiffies) F(clock, rq->clock) F(clock_task, rq->clock_task) F(clock_pelt, rq->clock_pelt) F(nr_running, rq->nr_running) F(nr_iowait, atomic_read(&rq->nr_iowait)) \
 	F(h_nr_fair, H_NR(&rq->cfs)) F(curr, id_of(rq->curr)) F(idle_cpu, idle_cpu(cpu_of(rq))) \
@@ -118,7 +123,8 @@
 	F(next_balance, rq->next_balance) F(cpu_capacity, rq->cpu_capacity) F(cpu_capacity_orig, arch_scale_cpu_capacity(cpu_of(rq))) \
 	F(misfit_task_load, rq->misfit_task_load) F(active_balance, rq->active_balance) F(push_cpu, rq->push_cpu) F(ttwu_pending, rq->ttwu_pending) \
 	F(nohz_tick_stopped, rq->nohz_tick_stopped) F(last_blocked_load_update_tick, rq->last_blocked_load_update_tick) \
-	F(has_blocked_load, rq->has_blocked_load) F(avg_rt, rq->avg_rt.util_avg) F(avg_dl, rq->avg_dl.util_avg) IDLE_CPU_FIELDS(F) CHANCE_CPU(F) CACHE_CPU(F)
+	F(has_blocked_load, rq->has_blocked_load) F(avg_rt, rq->avg_rt.util_avg) F(avg_dl, rq->avg_dl.util_avg) \
+	F(overloaded, OVERLOADED(rq)) IDLE_CPU_FIELDS(F) CHANCE_CPU(F) CACHE_CPU(F)
 
 #if HAVE_H_NR_QUEUED
 #define H_NR(queue) ((queue)->h_nr_queued)
@@ -141,12 +147,22 @@
 #else
 #define STAMP_DOMAIN(F)
 #endif
+#if HAVE_NEWIDLE_RATIO
+#define CHANCE_DOMAIN(F) F(newidle_call, sd->newidle_call) F(newidle_success, sd->newidle_success) F(newidle_ratio, sd->newidle_ratio)
+#else
+#define CHANCE_DOMAIN(F)
+#endif
+#if HAVE_LAST_DECAY
+#define DECAY_MAX_LB_COST(sd) ((sd)->last_decay_max_lb_cost)
+#else
+#define DECAY_MAX_LB_COST(sd) ((sd)->next_decay_max_lb_cost)
+#endif
 #define DOMAIN_FIELDS(F) \
 	F(flags, sd->flags) F(span_weight, sd->span_weight) F(min_interval, sd->min_interval) F(max_interval, sd->max_interval) F(busy_factor, sd->busy_factor) \
 	F(imbalance_pct, sd->imbalance_pct) F(cache_nice_tries, sd->cache_nice_tries) F(last_balance, sd->last_balance) F(balance_interval, sd->balance_interval) \
-	F(nr_balance_failed, sd->nr_balance_failed) F(max_newidle_lb_cost, sd->max_newidle_lb_cost) \
+	F(nr_balance_failed, sd->nr_balance_failed) F(max_newidle_lb_cost, sd->max_newidle_lb_cost) F(decay_max_lb_cost, DECAY_MAX_LB_COST(sd)) \
 	F(nr_busy_cpus, sd->shared ? atomic_read(&sd->shared->nr_busy_cpus) : -1) F(has_idle_cores, sd->shared ? sd->shared->has_idle_cores : 0) \
-	SCAN_DOMAIN(F) SHARED_DOMAIN(F) STAMP_DOMAIN(F)
+	SCAN_DOMAIN(F) SHARED_DOMAIN(F) CHANCE_DOMAIN(F) STAMP_DOMAIN(F)
 
 #ifdef CONFIG_CFS_BANDWIDTH
 #define BANDWIDTH_GROUP(F) F(quota, tg->cfs_bandwidth.quota) F(period, tg->cfs_bandwidth.period) F(runtime, tg->cfs_bandwidth.runtime) \

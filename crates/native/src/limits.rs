@@ -108,7 +108,37 @@ fn address_space_bytes() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::hint::black_box;
+    use std::process::Command;
+
+    use rustix::process::{WaitOptions, waitpid};
+
     use super::*;
+
+    /// Set in the process that [`a_sealed_process_frees_what_it_has_allocated`] starts.
+    const STARTED: &str = "FAIRLAB_TEST_OF_HEAPS";
+
+    /// The C library asks the host once in a process, before it first makes a thread's heap smaller: so a new process forks one, on a
+    /// thread, and seals it.
+    #[test]
+    fn a_sealed_process_frees_what_it_has_allocated() {
+        if std::env::var_os(STARTED).is_none() {
+            let name = "limits::tests::a_sealed_process_frees_what_it_has_allocated";
+            let mut again = Command::new(std::env::current_exe().expect("a path"));
+            let ran = again.args([name, "--exact"]).env(STARTED, "1").output().expect("a process");
+            let said = String::from_utf8_lossy(&ran.stdout);
+            assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+            return;
+        }
+        let sealed = child::fork(libc::STDERR_FILENO, || {
+            seal(&[]);
+            // Below the size from which blocks are mapped one by one.
+            drop(black_box((0..100_u8).map(|number| vec![number; 64 << 10]).collect::<Vec<_>>()));
+        });
+        let ended = waitpid(Some(sealed.expect("a process")), WaitOptions::empty());
+        let (_, status) = ended.expect("it can be waited for").expect("its end");
+        assert_eq!(status.exit_status(), Some(0), "{status:?}");
+    }
 
     #[test]
     fn a_process_knows_what_it_has_mapped() {

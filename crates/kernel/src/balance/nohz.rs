@@ -195,8 +195,16 @@ impl Scheduler {
         Some(work)
     }
 
+    /// Returns whether all idle CPUs were visited: a pending reschedule ends that before the first.
+    ///
     /// Kernel: `_nohz_idle_balance()`, kernel/sched/fair.c. Departs: all CPUs are visited at one instant.
-    fn balance_idle_cpus(&mut self, cpu: Cpu, kick: NohzKick, kind: NohzKind, work: &mut BalanceWork) {
+    fn balance_idle_cpus(
+        &mut self,
+        cpu: Cpu,
+        kick: NohzKick,
+        kind: NohzKind,
+        work: &mut BalanceWork,
+    ) -> bool {
         let (now, rules) = (self.shared.jiffies(), self.shared.generation.balance);
         let forced = rules.ilb_update == IlbUpdate::Always;
         let mut next_balance = now + 60 * self.ticks_per_second();
@@ -218,7 +226,7 @@ impl Scheduler {
             if aborts {
                 self.balance.nohz.has_blocked |= kick.stats;
                 self.balance.nohz.needs_update |= kick.next;
-                return;
+                return false;
             }
             if kick.stats {
                 has_blocked |= self.update_nohz_stats(other, forced, &mut work.blocked);
@@ -245,6 +253,7 @@ impl Scheduler {
             self.balance.nohz.next_blocked = now + self.msecs_to_jiffies(LOAD_AVG_PERIOD);
         }
         self.balance.nohz.has_blocked |= has_blocked;
+        true
     }
 
     /// To v5.12 the CPU that balances for others does so for itself at last, due or not.
@@ -285,8 +294,8 @@ impl Scheduler {
         }
         match self.shared.generation.balance.newidle_update {
             NewidleUpdate::WhileLeaving => {
-                self.balance_idle_cpus(cpu, NohzKick::STATS, NohzKind::NewlyIdle, work);
-                None
+                let visited = self.balance_idle_cpus(cpu, NohzKick::STATS, NohzKind::NewlyIdle, work);
+                if visited { None } else { self.kick_ilb(NohzKick::STATS) }
             }
             NewidleUpdate::KicksOther => self.kick_ilb(NohzKick::STATS),
             NewidleUpdate::InIdleLoop => {

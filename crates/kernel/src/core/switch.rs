@@ -97,6 +97,9 @@ impl Scheduler {
             if is_fair && self.shared.generation.balance.repicked == RepickedTask::InFront {
                 self.task_rq_lock(next).note_picked(next);
             }
+            if next == self.shared.cpus[cpu.index()].idle {
+                self.stay_idle(cpu);
+            }
             self.shared.clear_need_resched(cpu);
             return false;
         }

@@ -208,10 +208,15 @@ impl LockedRq<'_> {
         self.set_next_entity(se, true);
     }
 
+    /// Each queue gets runtime that has none: also one above a throttled group, on which that does not stand.
     fn set_next_from_task(&mut self, se: SeId, picked: bool) {
+        let accounts = self.shared.generation.bandwidth.throttle_point == ThrottlePoint::PickAndPut;
         let mut level = Some(se);
         while let Some(se) = level {
             self.set_next_entity(se, picked);
+            if accounts {
+                self.account_cfs_rq_runtime(self.se(se).cfs_rq, 0);
+            }
             level = self.se(se).parent;
         }
     }

@@ -5,6 +5,7 @@
 use fairlab_event::Ns;
 
 use crate::balance::RndState;
+use crate::domain::BalanceState;
 use crate::entity::CfsRqId;
 use crate::pelt::SchedAvg;
 use crate::scheduler::Scheduler;
@@ -19,6 +20,8 @@ pub struct RestState {
     pub jiffies: u64,
     /// Whether it was built preemptible (`CONFIG_PREEMPTION`); `None`: as kernels of its generation are.
     pub preemptible: Option<bool>,
+    /// `rd->overload`: some CPU has tasks to spare.
+    pub overloaded: bool,
     /// By CPU.
     pub cpus: Vec<RestingCpu>,
 }
@@ -51,22 +54,7 @@ pub struct RestingCpu {
     /// `sd_llc_shared->nr_idle_scan`, where the kernel has it.
     pub nr_idle_scan: Option<u32>,
     /// Its domains, the smallest first.
-    pub domains: Vec<RestingDomain>,
-}
-
-/// What balancing remembers of a domain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RestingDomain {
-    /// `sd->last_balance`, jiffies.
-    pub last_balance: u64,
-    /// `sd->balance_interval`, ms.
-    pub balance_interval: u32,
-    /// `sd->nr_balance_failed`.
-    pub nr_balance_failed: u32,
-    /// `sd->max_newidle_lb_cost`, ns.
-    pub max_newidle_lb_cost: u64,
-    /// `sd->newidle_stamp`, ns.
-    pub newidle_stamp: u64,
+    pub domains: Vec<BalanceState>,
 }
 
 impl Scheduler {
@@ -76,6 +64,7 @@ impl Scheduler {
         self.shared.sysctl.first_jiffy = rest.jiffies;
         self.shared.count_jiffies(Ns::ZERO);
         self.balance.preemption = rest.preemptible;
+        self.shared.overloaded = rest.overloaded;
         self.balance.nohz.next_balance = rest.jiffies;
         self.balance.nohz.next_blocked = rest.jiffies;
         for (index, cpu) in rest.cpus.iter().enumerate().take(self.rqs.len()) {
@@ -110,12 +99,8 @@ impl Scheduler {
             shared.nr_idle_scan = given.nr_idle_scan.unwrap_or(shared.nr_idle_scan);
         }
         for (level, given) in given.domains.iter().enumerate().take(self.nr_domains(cpu)) {
-            let state = self.domain_state_mut(cpu, level);
-            state.last_balance = given.last_balance;
-            state.balance_interval = given.balance_interval;
-            state.nr_balance_failed = given.nr_balance_failed;
-            state.max_newidle_lb_cost = given.max_newidle_lb_cost;
-            state.newidle_stamp = given.newidle_stamp.wrapping_sub(epoch);
+            let newidle_stamp = given.newidle_stamp.wrapping_sub(epoch);
+            *self.domain_state_mut(cpu, level) = BalanceState { newidle_stamp, ..*given };
         }
     }
 }
@@ -134,7 +119,7 @@ mod tests {
         let avg =
             SchedAvg { load_avg: 7, load_sum: 9, last_update_time: 4_000_000_000, ..SchedAvg::default() };
         let domain =
-            RestingDomain { last_balance: 4_294_937_000, balance_interval: 8, ..RestingDomain::default() };
+            BalanceState { last_balance: 4_294_937_000, balance_interval: 8, ..BalanceState::default() };
         let cpu = RestingCpu {
             min_vruntime: 22,
             avg,
@@ -148,12 +133,13 @@ mod tests {
             uptime: 4_000_000_000,
             jiffies: 4_294_937_296,
             preemptible: Some(true),
+            overloaded: true,
             cpus: vec![cpu.clone(), RestingCpu::default()],
         };
         bed.scheduler.adopt(&rest);
         assert_eq!(bed.scheduler.shared.jiffies(), 4_294_937_296);
         assert_eq!(bed.scheduler.domain_state(Cpu(0), 0).last_balance, 4_294_937_000);
-        assert_eq!(bed.scheduler.balance.preemption, Some(true));
+        assert_eq!((bed.scheduler.balance.preemption, bed.scheduler.shared.overloaded), (Some(true), true));
         let mut members = StructMembers::new();
         bed.scheduler.members_of_queue(Cpu(0), crate::GroupId::ROOT, &mut members);
         let of = |wanted: StructMember| {

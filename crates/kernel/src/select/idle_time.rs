@@ -164,8 +164,10 @@ impl Scheduler {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use crate::cpumask::CpuMask;
+    use crate::task::Policy;
     use crate::testbed::SchedulerTestbed;
-    use fairlab_event::Cpu;
+    use fairlab_event::{Cpu, TaskState};
 
     /// `avg_idle` of CPU 0 after it has idled 8000 ns less than its average and a task is woken or forked there.
     fn after_idling(kernel: &str, by_fork: bool) -> u64 {
@@ -205,6 +207,27 @@ pub(super) mod tests {
             bed.scheduler.rqs[0].idle_time.idle_stamp.is_some()
         };
         assert_eq!(["v5.13", "v5.14", "v7.2"].map(stamped), [true, false, false]);
+    }
+
+    /// What a CPU pulls when its last real-time task leaves may be throttled as it comes.
+    #[test]
+    fn nobody_notes_that_a_cpu_idles_which_has_pulled_something_in_vain() {
+        let stamped = |in_vain| {
+            let (mut bed, cpu) = (SchedulerTestbed::new("v6.1", 1, 1), Cpu(0));
+            bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::ALL);
+            bed.pass(1_000);
+            bed.leave(0);
+            assert!(bed.scheduler.searches_before_pick(cpu));
+            bed.scheduler.note_idle_prevented(cpu);
+            bed.scheduler.before_pick(cpu);
+            if in_vain {
+                bed.scheduler.newidle_was_in_vain(cpu);
+            }
+            let idle = bed.scheduler.idle_task(cpu);
+            bed.scheduler.context_switch(cpu, idle, TaskState::INTERRUPTIBLE);
+            bed.scheduler.rqs[0].idle_time.idle_stamp.is_some()
+        };
+        assert_eq!([false, true].map(stamped), [true, false]);
     }
 
     /// `avg_idle`, 900 us before, after an idle time whose beginning nobody noted.

@@ -470,6 +470,20 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn an_idle_cpu_that_picks_its_idle_task_again_tells_its_cache_to_v6_11() {
+        let told = |kernel| {
+            let mut bed = SchedulerTestbed::new(kernel, 2, 2);
+            bed.forget_idle_cores();
+            bed.schedule(1);
+            (bed.expects_idle_core(1), bed.scheduler.rqs[1].counters.sched_goidle)
+        };
+        assert_eq!(
+            ["v4.18", "v5.10", "v6.11", "v6.12"].map(told),
+            [(true, 1), (true, 1), (true, 1), (false, 0)]
+        );
+    }
+
+    #[test]
     fn a_scan_begins_with_the_target_or_after_it() {
         let looked_at = |kernel| {
             let (mut bed, sleeper) = busy_but(kernel, (4, 1), 1, &[2]);

@@ -34,7 +34,7 @@ const ITMT: &str = "arch/x86/kernel/itmt.c";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [TreeProbe; 48] = [
+const PROBES: [TreeProbe; 51] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
@@ -51,7 +51,10 @@ const PROBES: [TreeProbe; 48] = [
     probe("SCAN_COST", &["avg_scan_cost;"], &[DOMAIN]),
     probe("NR_IDLE_SCAN", &["nr_idle_scan;"], &[DOMAIN]),
     probe("WAKE_AVG_IDLE", &["wake_avg_idle;"], &[SCHED_H]),
+    probe("RD_OVERLOAD", &[" overload;"], &[SCHED_H]),
     probe("SCHED_RNG", &["u32 sched_rng(void)"], &[SCHED_H]),
+    probe("LAST_DECAY", &["last_decay_max_lb_cost;"], &[DOMAIN]),
+    probe("NEWIDLE_RATIO", &["newidle_ratio;"], &[DOMAIN]),
     probe("NEWIDLE_STAMP", &["newidle_stamp;"], &[DOMAIN]),
     probe("RANDOM_PERIOD", &["get_random_u32_below(cfs_b->period)"], &[FAIR]),
     // Per-CPU variables of x86

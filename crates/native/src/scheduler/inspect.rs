@@ -3,7 +3,8 @@
 //! A member that the tree does not have is not shown. Where a value means nothing, it is left out as the model leaves it out.
 
 use fairlab_event::Cpu;
-use fairlab_kernel::open_loop::{RestState, RestingCpu, RestingDomain, RndState};
+use fairlab_kernel::domain::BalanceState;
+use fairlab_kernel::open_loop::{RestState, RestingCpu, RndState};
 use fairlab_kernel::pelt::SchedAvg;
 use fairlab_kernel::struct_members::{DOMAIN_MEMBERS, StructMember, StructMembers};
 use fairlab_kernel::{GroupId, TaskId};
@@ -78,13 +79,14 @@ const QUEUE_MEMBERS: [(StructMember, &[&str]); 14] = [
     (StructMember::TgLoadAvgContrib, &["tg_load_avg_contrib"]),
 ];
 
-const RQ_MEMBERS: [(StructMember, &str); 6] = [
+const RQ_MEMBERS: [(StructMember, &str); 7] = [
     (StructMember::RqNrRunning, "nr_running"),
     (StructMember::AvgIdle, "avg_idle"),
     (StructMember::MaxIdleBalanceCost, "max_idle_balance_cost"),
     (StructMember::NextBalance, "next_balance"),
     (StructMember::HasBlockedLoad, "has_blocked_load"),
     (StructMember::LastBlockedLoadUpdate, "last_blocked_load_update_tick"),
+    (StructMember::RdOverload, "overloaded"),
 ];
 
 const LLC_MEMBERS: [(StructMember, &str); 3] = [
@@ -94,7 +96,8 @@ const LLC_MEMBERS: [(StructMember, &str); 3] = [
 ];
 
 /// What [`DOMAIN_MEMBERS`] shows of each domain.
-const DOMAIN_FIELDS: [&str; 3] = ["nr_balance_failed", "balance_interval", "last_balance"];
+const DOMAIN_FIELDS: [&str; 4] =
+    ["nr_balance_failed", "balance_interval", "last_balance", "max_newidle_lb_cost"];
 
 impl NativeScheduler {
     /// The fields of an entity; `read` reads one by its number in `list`.
@@ -178,16 +181,20 @@ impl NativeScheduler {
         }
     }
 
-    fn resting_domain(&self, cpu: i32, level: i32) -> RestingDomain {
+    fn resting_domain(&self, cpu: i32, level: i32) -> BalanceState {
         let of = |name| {
             let read = |field| self.image.read_domain(cpu, level, field);
             value(&self.fields.domain, &[name], read).unwrap_or(0) as u64
         };
-        RestingDomain {
+        BalanceState {
             last_balance: of("last_balance"),
             balance_interval: of("balance_interval") as u32,
             nr_balance_failed: of("nr_balance_failed") as u32,
             max_newidle_lb_cost: of("max_newidle_lb_cost"),
+            decay_max_lb_cost: of("decay_max_lb_cost"),
+            newidle_call: of("newidle_call") as u32,
+            newidle_success: of("newidle_success") as u32,
+            newidle_ratio: of("newidle_ratio") as u32,
             newidle_stamp: of("newidle_stamp"),
         }
     }
@@ -204,7 +211,8 @@ impl Inspect for NativeScheduler {
         let cpus = (0..self.nr_cpus as u32).map(|cpu| self.resting_cpu(Cpu(cpu))).collect();
         // A tree with CONFIG_PREEMPT_DYNAMIC is built preemptible, too, though nothing is preempted in its kernel work.
         let preemptible = self.is_preemptible.then_some(true);
-        Some(RestState { uptime, jiffies: of("jiffies") + since, preemptible, cpus })
+        let (jiffies, overloaded) = (of("jiffies") + since, of("overloaded") != 0);
+        Some(RestState { uptime, jiffies, preemptible, overloaded, cpus })
     }
 
     fn idle_task(&self, cpu: Cpu) -> TaskId {

@@ -301,21 +301,6 @@ fn faults_of_the_kernel_end_in_a_report() {
     }
 }
 
-/// Threads have heaps of their own, and the C library asks the host before it makes one smaller.
-#[test]
-fn a_sealed_run_frees_what_it_has_allocated() {
-    let work = |_: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
-        let mut freed = 0_usize;
-        for _ in 0..3 {
-            let blocks = (0..1_000_u32).map(|number| vec![number; 1 << 14]).collect::<Vec<_>>();
-            freed += blocks.iter().map(Vec::len).sum::<usize>();
-        }
-        Ok(freed.to_string().into_bytes())
-    };
-    let thread = std::thread::spawn(move || in_worker(image(), &AtomicBool::new(false), work, &mut |_| ()));
-    assert_eq!(thread.join().expect("an end"), Ok(Some((3_000 << 14).to_string().into_bytes())));
-}
-
 #[test]
 fn a_run_asks_the_host_for_nothing_unless_it_is_recorded() {
     type Asked = fn(&Path) -> std::io::Result<()>;

@@ -131,12 +131,15 @@ impl Model {
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
         let Newidle { prev_state, began, search, .. } = self.newidle[cpu.index()];
-        let again = search.pulled > 0 && !self.scheduler.searches_before_pick(cpu);
-        if pick.reason == PickReason::Nothing && again {
-            // What was pulled slept on its queue (delayed dequeue), and is gone.
+        // What was pulled slept on its queue (delayed dequeue), or is throttled, and is gone.
+        let in_vain = pick.reason == PickReason::Nothing && search.pulled > 0;
+        if in_vain && !self.scheduler.searches_before_pick(cpu) {
             let progress = self.begin_newidle(cpu, prev_state);
             self.newidle[cpu.index()].began = began;
             return progress;
+        }
+        if in_vain {
+            self.scheduler.newidle_was_in_vain(cpu);
         }
         let changed = self.scheduler.context_switch(cpu, pick.task, prev_state);
         ScheduleProgress::Switched { changed, took: Ns::ZERO, searched: Some(self.now.since(began)) }

@@ -443,9 +443,13 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.follow_task("sched_setaffinity", task, |follower, task| {
             let progress = follower.set_cpus_allowed(cpu, task, allowed);
             if switched.is_some() && progress.is_none() {
-                follower.schedule(cpu, state);
+                let begun = follower.schedule(cpu, state);
+                until_switched(follower, cpu, begun);
             }
         });
+        if switched.is_some() {
+            self.compare_pick(cpu);
+        }
         switched
     }
 

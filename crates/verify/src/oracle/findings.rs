@@ -124,13 +124,17 @@ impl OracleCheck {
             | StructMember::NrBalanceFailed
             | StructMember::BalanceInterval
             | StructMember::LastBalance
+            | StructMember::MaxNewidleLbCost
             | StructMember::ParentNrBalanceFailed
             | StructMember::ParentBalanceInterval
             | StructMember::ParentLastBalance
+            | StructMember::ParentMaxNewidleLbCost
             | StructMember::GrandparentNrBalanceFailed
             | StructMember::GrandparentBalanceInterval
             | StructMember::GrandparentLastBalance
+            | StructMember::GrandparentMaxNewidleLbCost
             | StructMember::HasBlockedLoad
+            | StructMember::RdOverload
             | StructMember::LastBlockedLoadUpdate => OracleCheck::BalanceState,
         }
     }

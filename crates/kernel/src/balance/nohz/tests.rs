@@ -348,16 +348,26 @@ fn an_idle_cpu_that_should_reschedule_stops_and_leaves_the_rest_to_others() {
 /// A CPU that goes idle and idles for long finds that blocked load is due.
 #[test]
 fn who_updates_blocked_load_for_a_cpu_that_goes_idle_has_changed() {
-    let newidle = |kernel, avg_idle, next_blocked| {
+    let looks = |kernel, avg_idle, next_blocked, woken| {
         let mut bed = machine(kernel, 1, &[1, 2]);
         bed.scheduler.rqs[3].idle_time.avg_idle = avg_idle;
+        bed.scheduler.force_need_resched(Cpu(3), woken, false);
         nohz(&mut bed).next_blocked = next_blocked;
         bed.at(3);
         let mut work = BalanceWork::default();
         let kick = bed.scheduler.nohz_newidle_balance(Cpu(3), &mut work).map(|cpu| cpu.0);
         (work.blocked.cpus, kick, kick_of(&bed, 3).newly_idle)
     };
+    let newidle = |kernel, avg_idle, next_blocked| looks(kernel, avg_idle, next_blocked, false);
     assert_eq!(newidle("v5.12", 500_000, 100), (2, None, false), "it does so itself");
+    for kernel in ["v4.18", "v5.12"] {
+        let asked = looks(kernel, 500_000, 100, true);
+        assert_eq!(
+            asked,
+            (0, Some(1), false),
+            "{kernel}: the task that left should have made way: it asks another"
+        );
+    }
     let between = "v5.13-c6f886546cb8";
     assert_eq!(newidle(between, 500_000, 100), (0, Some(1), false), "it asks another");
     assert_eq!(newidle("v5.13", 500_000, 100), (0, None, true), "its idle loop does");

@@ -116,6 +116,29 @@ fn a_limit_above_holds_for_the_groups_below() {
     }
 }
 
+/// A running task comes into a group that is throttled as soon as it does: so nothing is queued on the group above, and its queue gets
+/// runtime all the same.
+#[test]
+fn a_moved_running_task_brings_runtime_to_the_queues_above_a_throttled_one() {
+    for kernel in KERNELS {
+        let (mut bed, outer) = bed(kernel, 2);
+        let inner = bed.scheduler.new_group(outer, 100);
+        bed.limit(outer, 20, 100, 0);
+        bed.limit(inner, 1, 100, 0);
+        bed.spawn_in(inner, 1);
+        bed.run(1, 8);
+        let task = bed.spawn(0, 0);
+        let remaining = |bed: &SchedulerTestbed| {
+            let queue = bed.scheduler.shared.groups[outer.0 as usize].cfs_rqs[0];
+            bed.scheduler.cfs(queue).runtime.remaining
+        };
+        let before = remaining(&bed);
+        bed.at(0);
+        bed.scheduler.move_task_to_group(task, inner);
+        assert!(before <= 1 && remaining(&bed) == 5_000_000, "{kernel}: {before}, then {}", remaining(&bed));
+    }
+}
+
 /// The rest of an idle period may be used later from v5.14 (f4183717b370).
 #[test]
 fn a_burst_is_what_was_saved() {
