@@ -383,6 +383,11 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// The same, as long as `goes_on` says so, which is asked now and then; then time stands where it came to.
     pub fn run_while(&mut self, end: Ns, sink: &mut dyn Sink, goes_on: &dyn Fn() -> bool) {
+        C::drive(self, end, sink, goes_on);
+    }
+
+    /// The loop itself, for [`SchedulerCore::drive`].
+    pub fn run_loop(&mut self, end: Ns, sink: &mut dyn Sink, goes_on: &dyn Fn() -> bool) {
         self.report(sink);
         while let Some((time, occurrence)) = self.queue.pop_until(end) {
             self.now = time;

@@ -35,11 +35,6 @@ use newidle::Newidle;
 /// How often builds with debug assertions look through the scheduler's state.
 const DEBUG_LOOKS: Looks = Looks::new(64, 16);
 
-/// A generic function is compiled where it is named for a type. This one is hot, and builds for tests optimise this crate, not those
-/// above it.
-#[used]
-static RUN_WHILE: fn(&mut Engine<Model>, Ns, &mut dyn Sink, &dyn Fn() -> bool) = Engine::run_while;
-
 /// The modelled scheduler of one machine.
 pub struct Model {
     scheduler: Scheduler,
@@ -174,6 +169,10 @@ impl Model {
 
 impl SchedulerCore for Model {
     type Message = ModelMessage;
+
+    fn drive(engine: &mut Engine<Model>, end: Ns, sink: &mut dyn Sink, goes_on: &dyn Fn() -> bool) {
+        engine.run_loop(end, sink, goes_on);
+    }
 
     fn name(&self) -> String {
         self.scheduler.generation().name().to_string()

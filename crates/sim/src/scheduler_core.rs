@@ -17,6 +17,7 @@ use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::work_events::SchedulerWork;
 use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
+use crate::engine::Engine;
 use crate::machine::speed::WHOLE;
 use crate::workload::Offer;
 
@@ -27,6 +28,15 @@ use crate::workload::Offer;
 pub trait SchedulerCore {
     /// What the scheduler sends to a CPU, or leaves for later, and gets back there.
     type Message: Copy + Debug + PartialEq;
+
+    /// Runs an engine's loop ([`Engine::run_loop`]). Who says so itself has the loop compiled in its own crate, once and as that is
+    /// optimised; else each crate that runs one compiles it again.
+    fn drive(engine: &mut Engine<Self>, end: Ns, sink: &mut dyn Sink, goes_on: &dyn Fn() -> bool)
+    where
+        Self: Sized,
+    {
+        engine.run_loop(end, sink, goes_on);
+    }
 
     /// The kernel's name, as messages tell it.
     fn name(&self) -> String;

@@ -161,12 +161,12 @@ impl NativeScheduler {
     }
 }
 
-/// Compiled here and optimised as this crate is, as the model's is in its own.
-#[used]
-static RUN_WHILE: fn(&mut Engine<NativeScheduler>, Ns, &mut dyn Sink, &dyn Fn() -> bool) = Engine::run_while;
-
 impl SchedulerCore for NativeScheduler {
     type Message = ImageMessage;
+
+    fn drive(engine: &mut Engine<NativeScheduler>, end: Ns, sink: &mut dyn Sink, goes_on: &dyn Fn() -> bool) {
+        engine.run_loop(end, sink, goes_on);
+    }
 
     fn name(&self) -> String {
         self.name.clone()
