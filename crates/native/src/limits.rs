@@ -113,6 +113,8 @@ mod tests {
 
     use rustix::process::{WaitOptions, waitpid};
 
+    use std::hint::black_box;
+
     use super::*;
 
     /// Set in the process that [`a_sealed_process_frees_what_it_has_allocated`] starts.
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn a_process_knows_what_it_has_mapped() {
         let before = address_space_bytes().expect("Linux says so");
-        let more = std::hint::black_box(vec![0_u8; 256 << 20]);
+        let more = black_box(vec![0_u8; 256 << 20]);
         let after = address_space_bytes().expect("Linux says so");
         assert!(after - before >= more.len() as u64 / 2, "{before} {after}");
     }
