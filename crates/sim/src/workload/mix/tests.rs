@@ -327,6 +327,52 @@ fn groups_of_workloads_lie_in_their_places() {
     assert_eq!(all, expected);
 }
 
+/// A pod, a container and a unit are groups like any other; what `[group]` says of them goes before.
+#[test]
+fn pods_containers_and_units_are_named_as_groups() {
+    let text = "[pod.api]\nrequests.cpu = 1\n[container.web]\ncpu-shares = 512\n[unit.db]\nCPUWeight = 50\n\
+        [group.'/kubepods']\ncpu.weight = 303\n[group.'/kubepods/burstable/api']\ncpu.weight = 7\n\
+        [[workload]]\nrun = 'pipe'\ngroup = 'pod.api'\n[[workload]]\nrun = 'pipe'\ngroup = 'container.web'\n\
+        [[workload]]\n[[workload.task]]\nname = 'a'\ngroup = 'unit.db'\nsteps = ['run 1us']\n\
+        [[at]]\ntime = '1s'\nmove = 'pipe'\nto = 'unit.db'\n[[at]]\ntime = '1s'\ngroup = 'pod.api'\ncpu.max = '5000'\n";
+    let groups = build(text).expect("a mix").groups();
+    let all = groups.iter().map(|group| (group.name.as_str(), group.weight)).collect::<Vec<_>>();
+    let expected = [
+        ("/kubepods", 303),
+        ("/kubepods/burstable", 100),
+        ("/kubepods/burstable/api", 7),
+        ("/system.slice", 100),
+        ("/system.slice/docker-web.scope", 59),
+        ("/system.slice/db.service", 50),
+    ];
+    assert_eq!(all, expected);
+    each_is_refused(&[
+        ("[pod.api]\nlimits.cpu = '500x'\n", "line 2: pod.api.limits.cpu: '500x' is no amount of CPUs"),
+        ("[pod.api]\nlimits.cpu = 1\n\"cpu.max.burst\" = 900000\n", "line 3: pod.api.cpu.max.burst: "),
+        (
+            "[pod.api]\n[[workload]]\nrun = 'pipe'\ngroup = 'pod.ape'",
+            "line 4: workload[0].group: there is no [pod.ape]: pod.api may be meant; the file has pod.api",
+        ),
+        ("[[task]]\nname = 'a'\ngroup = 'unit.x'\nsteps = ['run 1us']", "line 3: task[0].group: there is no [unit.x]: the file has none"),
+    ]);
+}
+
+/// A pod of one CPU beside a daemon on one CPU: half of it, and 39 parts of 139 under the former rule.
+#[test]
+fn a_pod_beside_a_daemon_gets_what_its_weight_gives() {
+    for (rule, expected) in [("2025", 1.0), ("2021", 0.39)] {
+        let text = format!(
+            "weights = {rule}\n[pod.api]\nrequests.cpu = 1\nlimits.cpu = 1\n[unit.agent]\n\
+             [group.'/kubepods']\ncpu.weight = {weight}\n\
+             [[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'one'\ngroup = 'pod.api'\ncpus = '0'\n\
+             [[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'two'\ngroup = 'unit.agent'\ncpus = '0'\n",
+            weight = if rule == "2025" { 100 } else { 39 },
+        );
+        let [one, two] = shares("v6.6", &text, 500, 3500);
+        assert!((one / two - expected).abs() < expected * 0.07, "{rule}: {one} : {two}");
+    }
+}
+
 /// Each text, as it is or with a workload behind it, is refused in one line that has these words.
 #[track_caller]
 fn each_is_refused(cases: &[(&str, &str)]) {
