@@ -348,7 +348,7 @@ fn pods_containers_and_units_are_named_as_groups() {
     assert_eq!(all, expected);
     each_is_refused(&[
         ("[pod.api]\nlimits.cpu = '500x'\n", "line 2: pod.api.limits.cpu: '500x' is no amount of CPUs"),
-        ("[pod.api]\nlimits.cpu = 1\n\"cpu.max.burst\" = 900000\n", "line 3: pod.api.cpu.max.burst: "),
+        ("[pod.api]\nlimits.cpu = 1\n\"cpu.max.burst\" = 900000\n", "line 1: pod.api.cpu.max: "),
         (
             "[pod.api]\n[[workload]]\nrun = 'pipe'\ngroup = 'pod.ape'",
             "line 4: workload[0].group: there is no [pod.ape]: pod.api may be meant; the file has pod.api",
@@ -357,20 +357,26 @@ fn pods_containers_and_units_are_named_as_groups() {
     ]);
 }
 
-/// A pod of one CPU beside a daemon on one CPU: half of it, and 39 parts of 139 under the former rule.
+/// Pods that request one CPU and four share one as their weights say: 100 to 303, and 39 to 157 under the former rule.
 #[test]
-fn a_pod_beside_a_daemon_gets_what_its_weight_gives() {
-    for (rule, expected) in [("2025", 1.0), ("2021", 0.39)] {
+fn pods_share_as_their_requests_say() {
+    for (rule, expected) in [("2025", 100.0 / 303.0), ("2021", 39.0 / 157.0)] {
         let text = format!(
-            "weights = {rule}\n[pod.api]\nrequests.cpu = 1\nlimits.cpu = 1\n[unit.agent]\n\
-             [group.'/kubepods']\ncpu.weight = {weight}\n\
-             [[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'one'\ngroup = 'pod.api'\ncpus = '0'\n\
-             [[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'two'\ngroup = 'unit.agent'\ncpus = '0'\n",
-            weight = if rule == "2025" { 100 } else { 39 },
+            "weights = {rule}\n[pod.a]\nrequests.cpu = 1\n[pod.b]\nrequests.cpu = 4\n\
+             [[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'one'\ngroup = 'pod.a'\n\
+             [[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'two'\ngroup = 'pod.b'\n"
         );
         let [one, two] = shares("v6.6", &text, 500, 3500);
         assert!((one / two - expected).abs() < expected * 0.07, "{rule}: {one} : {two}");
     }
+}
+
+/// A limit of a quarter of a CPU is a quota of 25 ms each 100 ms.
+#[test]
+fn a_pods_limit_is_a_quota() {
+    let text = format!("[pod.a]\nlimits.cpu = '250m'\n{}", TWO.replace("'/one'", "'pod.a'"));
+    let [one, two] = shares("v6.6", &text, 500, 3500);
+    assert!((0.23..0.27).contains(&(one / (one + two))), "{one} : {two}");
 }
 
 /// Each text, as it is or with a workload behind it, is refused in one line that has these words.
