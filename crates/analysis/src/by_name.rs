@@ -453,7 +453,13 @@ impl ByName {
         let number = *self.numbers.entry(who.clone()).or_insert(next);
         if number == next {
             let (counts, together) = (NameCounts::default(), Colocation::default());
-            self.names.push(NameSums { who, counts, moves: Default::default(), together, ran_on: Vec::new() });
+            self.names.push(NameSums {
+                who,
+                counts,
+                moves: Default::default(),
+                together,
+                ran_on: Vec::new(),
+            });
         }
         number
     }

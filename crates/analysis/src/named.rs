@@ -33,8 +33,11 @@ impl NameCounter {
         start: Ns,
     ) -> NameCounter {
         let cpus = places.as_ref().map_or(0, MachinePlaces::cpus).min(CPUS_MAX);
-        let mut named =
-            NameCounter { names: ByName::new(wanted, places, start), throttled_before: BTreeMap::new(), start };
+        let mut named = NameCounter {
+            names: ByName::new(wanted, places, start),
+            throttled_before: BTreeMap::new(),
+            start,
+        };
         (0..cpus).for_each(|cpu| named.see_cpu(Cpu(cpu as u32), tracker));
         named
     }

@@ -12,7 +12,8 @@ mod concluded;
 use std::collections::BTreeMap;
 
 use fairlab_event::{
-    ControlGroup, Cpu, Event, EventKind, GenericValue, GroupLimit, Ns, Origin, Pid, System, TextFields, UntypedTracepoint,
+    ControlGroup, Cpu, Event, EventKind, GenericValue, GroupLimit, Ns, Origin, Pid, System, TextFields,
+    UntypedTracepoint,
 };
 
 use crate::pid_map::PidMap;

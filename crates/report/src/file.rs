@@ -442,8 +442,13 @@ mod tests {
             keys_of::<Small>(),
         ];
         let top = KEYS.iter().chain(&SIDE_KEYS).map(ToString::to_string);
-        let keys = tables.concat().into_iter().chain(top).chain(["each", "good", "bad", "question"].map(String::from));
-        let words = STORY_KEYS.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect::<Vec<_>>();
+        let keys = tables
+            .concat()
+            .into_iter()
+            .chain(top)
+            .chain(["each", "good", "bad", "question"].map(String::from));
+        let words =
+            STORY_KEYS.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect::<Vec<_>>();
         for key in keys {
             assert!(words.contains(&key.as_str()), "{key}");
         }

@@ -325,12 +325,8 @@ mod tests {
 
     /// Two sockets of two cores with two threads each: CPUs 0 to 3, 4 to 7.
     fn machine() -> Emptiness {
-        let place = |cpu: u32| CpuDomainNumbers {
-            core: cpu / 2,
-            llc: 10 * (cpu / 4),
-            node: cpu / 4,
-            capacity: 1024,
-        };
+        let place =
+            |cpu: u32| CpuDomainNumbers { core: cpu / 2, llc: 10 * (cpu / 4), node: cpu / 4, capacity: 1024 };
         Emptiness::new(MachinePlaces::new((0..8).map(place)), Ns::ZERO)
     }
 

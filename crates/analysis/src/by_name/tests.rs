@@ -13,7 +13,12 @@ use crate::testbed::feed;
 
 /// Two sockets of two cores, a thread each.
 fn sockets() -> MachinePlaces {
-    MachinePlaces::new((0..4).map(|cpu| CpuDomainNumbers { core: cpu, llc: cpu / 2, node: cpu / 2, capacity: 1024 }))
+    MachinePlaces::new((0..4).map(|cpu| CpuDomainNumbers {
+        core: cpu,
+        llc: cpu / 2,
+        node: cpu / 2,
+        capacity: 1024,
+    }))
 }
 
 fn counts_of(story: &str, system: &System, wanted: NamesWanted, (start, end): (u64, u64)) -> RunCounts {

@@ -49,10 +49,7 @@ const SEARCH_RUNS_MAX: usize = 40;
 ///
 /// # Errors
 /// A name in it means nothing, or a run fails.
-pub fn reproduce(
-    report: &PublicReport,
-    effort: &ReproductionEffort<'_>,
-) -> Result<ReportAnswer, LabError> {
+pub fn reproduce(report: &PublicReport, effort: &ReproductionEffort<'_>) -> Result<ReportAnswer, LabError> {
     let in_report =
         |error: LabError| LabError { problem: format!("report {}: {}", report.name, error.problem), ..error };
     let claims = match report.cannot {
@@ -74,8 +71,7 @@ pub fn reproduce(
         notes: report.notes.clone(),
         cannot: report.cannot.clone(),
         outcome,
-        partial: is_partial
-            .then(|| PartialReport { judged: claims.len(), wanted: report.claims.len() }),
+        partial: is_partial.then(|| PartialReport { judged: claims.len(), wanted: report.claims.len() }),
         claims,
     })
 }
@@ -88,10 +84,7 @@ struct PairRuns {
     results: Vec<RunResult>,
 }
 
-fn of_claims(
-    report: &PublicReport,
-    effort: &ReproductionEffort<'_>,
-) -> Result<Vec<ClaimAnswer>, LabError> {
+fn of_claims(report: &PublicReport, effort: &ReproductionEffort<'_>) -> Result<Vec<ClaimAnswer>, LabError> {
     let metrics = report.claims.iter().map(|claim| MetricName::parse(&claim.metric));
     let metrics = metrics.collect::<Result<Vec<_>, _>>()?;
     let by_name = ShownMetrics::default().wanted(&metrics);
@@ -192,16 +185,12 @@ fn of_claim(
         None => None,
     };
     let stopped = effort.stop.load(Ordering::Relaxed);
-    Ok((!stopped).then(|| ClaimAnswer { enough_runs: enough, ..answer(claim, &row, (commit, not_modelled), command) }))
+    Ok((!stopped)
+        .then(|| ClaimAnswer { enough_runs: enough, ..answer(claim, &row, (commit, not_modelled), command) }))
 }
 
 /// The fewest runs of each side, the first of them, from which on more do not change what the claim comes to, its commit aside.
-fn enough_runs(
-    claim: &PublicClaim,
-    metric: &str,
-    pair: &PairRuns,
-    made: usize,
-) -> Result<usize, LabError> {
+fn enough_runs(claim: &PublicClaim, metric: &str, pair: &PairRuns, made: usize) -> Result<usize, LabError> {
     let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
     let outcome_of = |runs: usize| -> Result<Option<ReproductionOutcome>, LabError> {
         let of_side = |name: &str| {

@@ -151,10 +151,9 @@ impl PodCpu {
             }
         }
         match (cpu.request, cpu.limit) {
-            (Some(request), Some(limit)) if request > limit => Err(KeyError::new(
-                "requests.cpu",
-                format!("{request}m is more than limits.cpu, {limit}m"),
-            )),
+            (Some(request), Some(limit)) if request > limit => {
+                Err(KeyError::new("requests.cpu", format!("{request}m is more than limits.cpu, {limit}m")))
+            }
             _ => Ok(cpu),
         }
     }
@@ -201,8 +200,11 @@ fn pods(pods: &[(String, Table)], rule: WeightRule) -> Result<Vec<NamedGroup>, K
         }
         let own = PodCpu::read(&table).map_err(here)?;
         let all = PodCpu::sum(&containers);
-        let pod =
-            PodCpu { request: own.request.or(own.limit).or(all.request), limit: own.limit.or(all.limit), ..own };
+        let pod = PodCpu {
+            request: own.request.or(own.limit).or(all.request),
+            limit: own.limit.or(all.limit),
+            ..own
+        };
         let each_guaranteed = containers.iter().all(|(_, cpu)| cpu.is_guaranteed());
         let class = match pod.requested() {
             None => "/besteffort",
@@ -277,10 +279,13 @@ fn unit(name: &str, table: &Table) -> Result<(String, Vec<(String, String)>), Ke
     }
     let slice = slice.unwrap_or_else(|| "system.slice".to_string());
     let above = slice_path(&slice);
-    let above = above.ok_or_else(|| KeyError::new("Slice", format!("'{slice}' is no slice: 'batch.slice'")))?;
+    let above =
+        above.ok_or_else(|| KeyError::new("Slice", format!("'{slice}' is no slice: 'batch.slice'")))?;
     let kind = name.rsplit_once('.').map_or("", |(_, kind)| kind);
     let path = match kind {
-        "slice" => slice_path(name).ok_or_else(|| KeyError::new("", format!("'{name}' is no name of a slice")))?,
+        "slice" => {
+            slice_path(name).ok_or_else(|| KeyError::new("", format!("'{name}' is no name of a slice")))?
+        }
         "service" | "scope" => format!("{above}/{name}"),
         _ => format!("{above}/{name}.service"),
     };

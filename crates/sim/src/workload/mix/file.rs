@@ -156,8 +156,7 @@ impl MixReader<'_> {
             }
         }
         if let Some(key) = table.keys().next() {
-            const HAS: &str =
-                "a file has [group.\"/PATH\"], [pod.NAME], [container.NAME], [unit.NAME], [[workload]] and [[at]], or [[task]] and what 'tasks' has";
+            const HAS: &str = "a file has [group.\"/PATH\"], [pod.NAME], [container.NAME], [unit.NAME], [[workload]] and [[at]], or [[task]] and what 'tasks' has";
             let words = ["group", "workload", "at", "task", "weights"].into_iter().chain(containers::TABLES);
             let meant = may_be_meant(key, words);
             return Err(KeyError::new(key, option_for(key).unwrap_or_else(|| format!("{meant}{HAS}"))));
@@ -168,8 +167,8 @@ impl MixReader<'_> {
     /// The group of a pod, a container or a unit. What `[group]` says of it comes later and goes before.
     fn named_group(&mut self, group: &NamedGroup) -> Result<(), KeyError> {
         let wrong = |wrong: KeyError| wrong.below(&group.name);
-        let path = place::group_path(&group.path)
-            .map_err(|problem| KeyError::new(group.name.as_str(), problem))?;
+        let path =
+            place::group_path(&group.path).map_err(|problem| KeyError::new(group.name.as_str(), problem))?;
         let Some(number) = self.group_at(&path) else { return Ok(()) };
         write(&mut self.plan.groups[number], &group.files).map(drop).map_err(wrong)
     }

@@ -353,7 +353,10 @@ fn pods_containers_and_units_are_named_as_groups() {
             "[pod.api]\n[[workload]]\nrun = 'pipe'\ngroup = 'pod.ape'",
             "line 4: workload[0].group: there is no [pod.ape]: pod.api may be meant; the file has pod.api",
         ),
-        ("[[task]]\nname = 'a'\ngroup = 'unit.x'\nsteps = ['run 1us']", "line 3: task[0].group: there is no [unit.x]: the file has none"),
+        (
+            "[[task]]\nname = 'a'\ngroup = 'unit.x'\nsteps = ['run 1us']",
+            "line 3: task[0].group: there is no [unit.x]: the file has none",
+        ),
     ]);
 }
 

@@ -31,7 +31,9 @@ impl TasksWorkload {
         let tasks = self.plan.tasks.iter().zip(&self.tasks);
         let tasks = tasks.filter(|(plan, _)| plan.steps.contains(&Op::Reply(None)));
         let queues = queues.map(|(_, queue)| (queue.spec.name.as_str(), &queue.latencies, &queue.rhythm));
-        queues.chain(tasks.map(|(plan, state)| (plan.name.as_str(), &state.latencies, &state.rhythm))).collect()
+        queues
+            .chain(tasks.map(|(plan, state)| (plan.name.as_str(), &state.latencies, &state.rhythm)))
+            .collect()
     }
 
     /// The share of all CPUs' time that was burnt on a lock.

@@ -114,7 +114,11 @@ fn few_rounds_count_by_the_time_of_the_last() {
     assert!(is_near(by_fast, 1.0 / 3.0, 0.02) && is_near(by_slow, 0.25, 0.02), "{by_fast} {by_slow}");
     assert_eq!(rate(20, 9), (0.0, 0.0));
     let per_second = crate::workload::per_second;
-    assert_eq!(per_second(100, Some(Ns::from_secs(1)), Ns::ZERO, Ns::from_secs(2)), 50.0, "many count as they are");
+    assert_eq!(
+        per_second(100, Some(Ns::from_secs(1)), Ns::ZERO, Ns::from_secs(2)),
+        50.0,
+        "many count as they are"
+    );
 }
 
 /// One server of exponential work under Poisson arrivals: the time that a request stays is exponential, too, with the mean

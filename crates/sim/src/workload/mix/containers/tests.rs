@@ -46,7 +46,10 @@ fn no_weight_hangs_on_the_last_digit() {
             1024 => assert!(distance < 1e-10, "{distance}"),
             _ => nearest = nearest.min(distance),
         }
-        assert_eq!(WeightRule::Quadratic.weight(shares), if shares == 1024 { 100 } else { exact.ceil() as u64 });
+        assert_eq!(
+            WeightRule::Quadratic.weight(shares),
+            if shares == 1024 { 100 } else { exact.ceil() as u64 }
+        );
     }
     assert!(nearest > 1e-8, "{nearest}");
     for rule in [WeightRule::Linear, WeightRule::Quadratic] {
@@ -101,16 +104,28 @@ fn containers_and_units_have_the_words_of_docker_and_systemd() {
 #[test]
 fn wrong_words_and_values_are_told_by_their_keys() {
     for (text, problem) in [
-        ("[pod.api]\nrequests.cpu = '500x'", "pod.api.requests.cpu: '500x' is no amount of CPUs, such as 2, 0.5 or \"500m\""),
+        (
+            "[pod.api]\nrequests.cpu = '500x'",
+            "pod.api.requests.cpu: '500x' is no amount of CPUs, such as 2, 0.5 or \"500m\"",
+        ),
         ("[pod.api]\nlimits.cpu = 0", "pod.api.limits.cpu: '0' is no amount of CPUs"),
         ("[pod.api]\nlimits.cpu = -1", "pod.api.limits.cpu: '-1' is no amount of CPUs"),
         ("[pod.api]\nlimits.cpu = '1.5m'", "pod.api.limits.cpu: '1.5m' is no amount of CPUs"),
         ("[pod.api]\nlimits.cpu = 99999999999", "pod.api.limits.cpu: '99999999999' is no amount of CPUs"),
-        ("[pod.api]\nlimits.cpu = true", "pod.api.limits.cpu: an amount of CPUs is needed, not true or false"),
+        (
+            "[pod.api]\nlimits.cpu = true",
+            "pod.api.limits.cpu: an amount of CPUs is needed, not true or false",
+        ),
         ("[pod.api]\nlimit.cpu = 1", "pod.api.limit.cpu: limits.cpu may be meant; a pod has requests.cpu"),
         ("[pod.api]\nlimits.memory = '1G'", "pod.api.limits.memory: "),
-        ("[pod.api]\nrequests.cpu = 2\nlimits.cpu = 1", "pod.api.requests.cpu: 2000m is more than limits.cpu, 1000m"),
-        ("[pod.api]\ncpuCFSQuotaPeriod = '5s'", "pod.api.cpuCFSQuotaPeriod: a period of 5000000 us is outside 1 ms to 1 s"),
+        (
+            "[pod.api]\nrequests.cpu = 2\nlimits.cpu = 1",
+            "pod.api.requests.cpu: 2000m is more than limits.cpu, 1000m",
+        ),
+        (
+            "[pod.api]\ncpuCFSQuotaPeriod = '5s'",
+            "pod.api.cpuCFSQuotaPeriod: a period of 5000000 us is outside 1 ms to 1 s",
+        ),
         ("[pod.api.container.x]\nlimits.cpu = '?'", "pod.api.container.x.limits.cpu: '?' is no amount"),
         ("[pod]\napi = 5", "pod.api: a table is needed, not a whole number"),
         ("[pod.'a/b']\nlimits.cpu = 1", "pod.a/b: 'a/b' is no name of a pod"),
@@ -118,7 +133,10 @@ fn wrong_words_and_values_are_told_by_their_keys() {
         ("weights = '2020'", "weights: \"2020\" is neither \"2025\" (runc from 1.3.2 on) nor \"2021\""),
         ("[container.x]\ncpu-shares = 1", "container.x.cpu-shares: 1 is not from 2 to 262144"),
         ("[container.x]\ncpus = 1\ncpu-quota = 5000", "container.x.cpus: docker takes either cpus, or"),
-        ("[container.x]\ncpu-share = 1", "container.x.cpu-share: cpu-shares may be meant; a container has cpus"),
+        (
+            "[container.x]\ncpu-share = 1",
+            "container.x.cpu-share: cpu-shares may be meant; a container has cpus",
+        ),
         ("[unit.x]\nCPUQuota = '20'", "unit.x.CPUQuota: '20' is no quota, such as \"20%\" or \"150%\""),
         ("[unit.x]\nCPUQuota = '0%'", "unit.x.CPUQuota: '0%' is no quota"),
         ("[unit.x]\nCPUWeight = 0", "unit.x.CPUWeight: 0 is not from 1 to 10000"),
