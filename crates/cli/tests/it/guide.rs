@@ -41,13 +41,12 @@ fn root() -> PathBuf {
 }
 
 /// Pages whose commands are run, and how many each has at least.
-const PAGES: [(&str, usize); 11] = [
+const PAGES: [(&str, usize); 10] = [
     ("guide.md", 6),
     ("first-workload.md", 4),
     ("ci.md", 5),
     ("compare-recordings.md", 5),
     ("sweep.md", 2),
-    ("limits.md", 3),
     ("report-files.md", 1),
     ("own-machine.md", 2),
     ("kernels.md", 2),
