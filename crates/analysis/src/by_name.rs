@@ -31,6 +31,8 @@ pub struct NamesWanted {
     pub asked: Vec<TaskSelector>,
     /// Whether the scheduler's own counters are metrics, too.
     pub counters: bool,
+    /// Whether it is counted, too, on which kinds of CPUs, caches and nodes tasks run.
+    pub places: bool,
     /// Whether what balancing tells is counted, too ([`balancing`](crate::balancing)).
     pub balancing: bool,
 }
@@ -95,6 +97,8 @@ struct NameSums {
     counts: NameCounts,
     moves: [u64; places::LEVELS + 1],
     together: Colocation,
+    /// Run time on each CPU, ns; empty where nobody wants it.
+    ran_on: Vec<u64>,
 }
 
 /// One life of one task.
@@ -287,6 +291,7 @@ impl ByName {
         (self.start, self.now) = (time, time);
         for name in &mut self.names {
             (name.counts, name.moves) = (NameCounts::default(), Default::default());
+            name.ran_on.clear();
             if let Some(machine) = &self.machine {
                 name.together.begin(machine);
             }
@@ -302,11 +307,11 @@ impl ByName {
         }
     }
 
-    /// What was counted by `end`. `throttled`: for how long a group was, by its path, where that is known.
+    /// What was counted by `end`. `throttled`: what a group's quota did, by its path, where that is known.
     pub(crate) fn into_counts(
         mut self,
         end: Ns,
-        throttled: &dyn Fn(&str) -> Option<Ns>,
+        throttled: &dyn Fn(&str) -> Option<GroupThrottled>,
     ) -> BTreeMap<TaskSelector, NameCounts> {
         self.pass_time(end);
         (0..self.tasks.len() as u32).for_each(|task| self.settle(task));
@@ -316,8 +321,9 @@ impl ByName {
         }
         let machine = self.machine.as_ref();
         let counts = self.names.into_iter().filter(|name| name.counts.tasks > 0).map(|name| {
-            let NameSums { who, mut counts, moves, together } = name;
+            let NameSums { who, mut counts, moves, together, ran_on } = name;
             if let Some(machine) = machine {
+                counts.ran_on = machine.places().sums(&ran_on);
                 counts.placement = Some(together.placement(machine));
                 let [smt, llc, node, other_node] = machine.places().distances();
                 let known = |is_there: bool, distance: usize| is_there.then_some(moves[distance]);
@@ -329,7 +335,7 @@ impl ByName {
                 });
             }
             if let TaskSelector::Group(path) = &who {
-                counts.throttled = throttled(path).map(|time| GroupThrottled { throttled_ns: time.0 });
+                counts.throttled = throttled(path);
             }
             (who, counts)
         });
@@ -447,7 +453,13 @@ impl ByName {
         let number = *self.numbers.entry(who.clone()).or_insert(next);
         if number == next {
             let (counts, together) = (NameCounts::default(), Colocation::default());
-            self.names.push(NameSums { who, counts, moves: Default::default(), together });
+            self.names.push(NameSums {
+                who,
+                counts,
+                moves: Default::default(),
+                together,
+                ran_on: Vec::new(),
+            });
         }
         number
     }
@@ -475,6 +487,15 @@ impl ByName {
         let task = &mut self.tasks[task as usize];
         let passed = self.now.since(task.since.max(self.start)).0;
         task.since = self.now;
+        if let (NameTaskState::Runs(cpu), true) = (task.does, self.wanted.places) {
+            for &name in &task.names {
+                let ran_on = &mut self.names[name as usize].ran_on;
+                if ran_on.len() <= cpu.index() {
+                    ran_on.resize(cpu.index() + 1, 0);
+                }
+                ran_on[cpu.index()] = ran_on[cpu.index()].saturating_add(passed);
+            }
+        }
         let (own, sum): (&mut u64, fn(&mut NameCounts) -> &mut u64) = match task.does {
             NameTaskState::Nothing => return,
             NameTaskState::Waits => (&mut task.waited, |counts| &mut counts.wait_ns),

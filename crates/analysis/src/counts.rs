@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::histogram::Histogram;
 use crate::task_selector::TaskSelector;
-pub use named::{BY_NAME, is_by_name};
+pub use named::{BY_NAME, is_by_name, is_of_places};
 pub use named::{GroupThrottled, MoveCounts, NameCounts, NamePlacement, StackedTime, Unfairness};
 
 /// Percentiles that have names: how they are called, in thousandths.

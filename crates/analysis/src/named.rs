@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use fairlab_event::{Cpu, Event, Ns, Pid, System};
 
 use crate::by_name::{ByName, FinishedWait, MachinePlaces, NameTaskState, NamesWanted};
-use crate::counts::NameCounts;
+use crate::counts::{GroupThrottled, NameCounts};
 use crate::task_selector::{NameKind, TaskSelector};
+use crate::throttling::ThrottledTime;
 use crate::tracker::{
     CPUS_MAX, Departure, EndedWait, LeftCpu, TrackedTask, TrackedTaskPhase, Tracker, TrackerChange, WaitCause,
 };
@@ -18,7 +19,9 @@ use crate::tracker::{
 pub(crate) struct NameCounter {
     names: ByName,
     /// For how long each group was throttled before counting began, by its path.
-    throttled_before: BTreeMap<String, Ns>,
+    throttled_before: BTreeMap<String, ThrottledTime>,
+    /// When counting began.
+    start: Ns,
 }
 
 impl NameCounter {
@@ -30,8 +33,11 @@ impl NameCounter {
         start: Ns,
     ) -> NameCounter {
         let cpus = places.as_ref().map_or(0, MachinePlaces::cpus).min(CPUS_MAX);
-        let mut named =
-            NameCounter { names: ByName::new(wanted, places, start), throttled_before: BTreeMap::new() };
+        let mut named = NameCounter {
+            names: ByName::new(wanted, places, start),
+            throttled_before: BTreeMap::new(),
+            start,
+        };
         (0..cpus).for_each(|cpu| named.see_cpu(Cpu(cpu as u32), tracker));
         named
     }
@@ -69,6 +75,7 @@ impl NameCounter {
     pub(crate) fn begin(&mut self, now: Ns, tracker: &Tracker) {
         self.names.begin(now);
         self.throttled_before = tracker.throttling().paths_until(now);
+        self.start = now;
     }
 
     /// Takes an event and what the tracker made of it. `counts`: whether anything is asked of a task.
@@ -187,10 +194,16 @@ impl NameCounter {
     pub(crate) fn finish(self, end: Ns, tracker: &Tracker) -> BTreeMap<TaskSelector, NameCounts> {
         let throttling = tracker.throttling();
         let (now, is_known) = (throttling.paths_until(end), throttling.is_known());
-        let time = |path: &str| {
-            let of = |times: &BTreeMap<String, Ns>| times.get(path).copied().unwrap_or_default();
-            is_known.then(|| of(&now).since(of(&self.throttled_before)))
+        let observed = end.since(self.start);
+        let throttled = |path: &str| {
+            let of = |times: &BTreeMap<String, ThrottledTime>| times.get(path).copied().unwrap_or_default();
+            let (now, before) = (of(&now), of(&self.throttled_before));
+            is_known.then(|| GroupThrottled {
+                throttled_ns: now.each_cpu.since(before.each_cpu).0,
+                some_cpu_ns: Some(now.some_cpu.since(before.some_cpu).0),
+                quota_ns: now.quota_in(observed).map(|quota| quota.0),
+            })
         };
-        self.names.into_counts(end, &time)
+        self.names.into_counts(end, &throttled)
     }
 }

@@ -12,7 +12,8 @@ mod concluded;
 use std::collections::BTreeMap;
 
 use fairlab_event::{
-    ControlGroup, Cpu, Event, EventKind, GenericValue, Ns, Origin, Pid, System, TextFields, UntypedTracepoint,
+    ControlGroup, Cpu, Event, EventKind, GenericValue, GroupLimit, Ns, Origin, Pid, System, TextFields,
+    UntypedTracepoint,
 };
 
 use crate::pid_map::PidMap;
@@ -44,7 +45,50 @@ struct ThrottlingGroup {
     id: u64,
     path: Option<String>,
     parent: Option<u32>,
+    limit: Option<GroupLimit>,
     cpus: Vec<ThrottlingCpu>,
+    /// On how many CPUs it, or a group above it, is throttled, since when on one, and for how long it was before.
+    throttled_cpus: u32,
+    some_since: Ns,
+    some_time: Ns,
+}
+
+impl ThrottlingGroup {
+    /// It is throttled on one CPU more.
+    fn enters(&mut self, now: Ns) {
+        self.throttled_cpus += 1;
+        if self.throttled_cpus == 1 {
+            self.some_since = now;
+        }
+    }
+
+    /// It is throttled on one CPU less.
+    fn leaves(&mut self, now: Ns, counts: bool) {
+        self.throttled_cpus = self.throttled_cpus.saturating_sub(1);
+        if self.throttled_cpus == 0 && counts {
+            self.some_time = self.some_time.saturating_add(now.since(self.some_since));
+        }
+    }
+}
+
+/// For how long a group, or one above it, was throttled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThrottledTime {
+    /// Each CPU by itself.
+    pub each_cpu: Ns,
+    /// On any CPU.
+    pub some_cpu: Ns,
+    /// The group's own quota.
+    pub limit: Option<GroupLimit>,
+}
+
+impl ThrottledTime {
+    /// The run time that the group's own quota allows in some time, however its periods lie.
+    pub(crate) fn quota_in(&self, time: Ns) -> Option<Ns> {
+        let GroupLimit { quota, period, .. } = self.limit?;
+        let allowed = u128::from(time.0) * u128::from(quota.0) / u128::from(period.0.max(1));
+        Some(Ns(u64::try_from(allowed).unwrap_or(u64::MAX)))
+    }
 }
 
 /// A group on a CPU.
@@ -105,6 +149,7 @@ impl Throttling {
     fn told(&mut self, told: ControlGroup<'_>) {
         let index = self.group(told.id);
         self.is_at(index, told.path);
+        self.groups[index as usize].limit = told.limit.filter(|limit| limit.period > Ns::ZERO);
         if let Some(limit) = told.limit {
             self.conclusions.limit(index, limit);
         }
@@ -268,6 +313,7 @@ impl Throttling {
             state.throttled += 1;
             if state.throttled == 1 {
                 state.any_since = now;
+                self.groups[below as usize].enters(now);
             }
         }
     }
@@ -304,9 +350,13 @@ impl Throttling {
         }
         for below in self.subtree(group) {
             let state = self.on_mut(below, cpu);
+            let is_back = state.throttled == 1;
             state.throttled = state.throttled.saturating_sub(1);
-            if state.throttled == 0 && counts {
+            if is_back && counts {
                 state.any_time = state.any_time.saturating_add(now.since(state.any_since));
+            }
+            if is_back {
+                self.groups[below as usize].leaves(now, counts);
             }
         }
         Some(since)
@@ -431,15 +481,19 @@ impl Throttling {
         path.clone().unwrap_or_else(|| format!("cgroup {id}"))
     }
 
-    /// For how long each group, or one above it, was throttled up to `end`, each CPU by itself; by its path.
-    pub(crate) fn paths_until(&self, end: Ns) -> BTreeMap<String, Ns> {
-        let time = |state: &ThrottlingCpu| {
-            let ongoing = if state.throttled > 0 { end.since(state.any_since) } else { Ns::ZERO };
-            state.any_time.saturating_add(ongoing)
+    /// For how long each group, or one above it, was throttled up to `end`; by its path.
+    pub(crate) fn paths_until(&self, end: Ns) -> BTreeMap<String, ThrottledTime> {
+        let with_ongoing = |time: Ns, throttled: u32, since: Ns| {
+            let ongoing = if throttled > 0 { end.since(since) } else { Ns::ZERO };
+            time.saturating_add(ongoing)
         };
-        let sum = |group: &ThrottlingGroup| group.cpus.iter().map(time).fold(Ns::ZERO, Ns::saturating_add);
-        let named = self.groups.iter().filter_map(|group| Some((group.path.clone()?, sum(group))));
-        named.collect()
+        let on = |cpu: &ThrottlingCpu| with_ongoing(cpu.any_time, cpu.throttled, cpu.any_since);
+        let of = |group: &ThrottlingGroup| ThrottledTime {
+            each_cpu: group.cpus.iter().map(on).fold(Ns::ZERO, Ns::saturating_add),
+            some_cpu: with_ongoing(group.some_time, group.throttled_cpus, group.some_since),
+            limit: group.limit,
+        };
+        self.groups.iter().filter_map(|group| Some((group.path.clone()?, of(group)))).collect()
     }
 
     /// How often groups were throttled on a CPU, and for how long, up to `end`. What goes on then counts if no task of it has

@@ -25,9 +25,14 @@ pub struct ProgressLine {
     shown: bool,
     /// Whether each step has a line of its own that stays.
     lasting: bool,
+    /// Where standard error is no terminal: when the last line that stays was printed, of those that come now and then.
+    seldom: Option<Mutex<Instant>>,
     /// What was printed last.
     told: Mutex<String>,
 }
+
+/// How often work without a terminal says how far it is.
+const BETWEEN_LASTING_LINES: Duration = Duration::from_secs(10);
 
 impl ProgressLine {
     /// A line about `what`, which is runs; silent when standard error is no terminal.
@@ -42,6 +47,13 @@ impl ProgressLine {
         line
     }
 
+    /// A line about `what`, which is runs that may take minutes; where standard error is no terminal, a line every ten seconds.
+    pub fn of_long(what: &str) -> ProgressLine {
+        let mut line = ProgressLine::new(what);
+        line.seldom = (!line.shown).then(|| Mutex::new(line.started));
+        line
+    }
+
     /// A line about `what`, counted in `unit`.
     pub fn of(what: &str, unit: &'static str) -> ProgressLine {
         ProgressLine {
@@ -50,6 +62,7 @@ impl ProgressLine {
             started: Instant::now(),
             shown: io::stderr().is_terminal(),
             lasting: false,
+            seldom: None,
             told: Mutex::default(),
         }
     }
@@ -72,9 +85,28 @@ impl ProgressLine {
         }
     }
 
+    /// Prints a line that stays above the progress; only on a terminal, where its reader waits.
+    pub fn keep(&self, line: &str) {
+        if self.shown {
+            let _ = writeln!(io::stderr().lock(), "\r\x1b[K{line}");
+        }
+    }
+
+    /// Whether a line that stays is due without a terminal.
+    fn is_due(&self) -> bool {
+        let Some(last) = &self.seldom else { return false };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.elapsed() >= BETWEEN_LASTING_LINES;
+        if is_due {
+            *last = Instant::now();
+        }
+        is_due
+    }
+
     /// Shows that `progress` has been made.
     pub fn show(&self, progress: Progress) {
-        if !self.shown {
+        let lasts = self.is_due();
+        if !self.shown && !lasts {
             return;
         }
         let elapsed = self.started.elapsed().as_secs_f64();
@@ -83,8 +115,8 @@ impl ProgressLine {
             done => format!(", about {:.0} s left", elapsed / done as f64 * (progress.total - done) as f64),
         };
         let mut err = io::stderr().lock();
-        let _ =
-            write!(err, "\r\x1b[K{}: {} of {} {}{left}", self.what, progress.done, progress.total, self.unit);
+        let line = format!("{}: {} of {} {}{left}", self.what, progress.done, progress.total, self.unit);
+        let _ = if lasts { writeln!(err, "{line}") } else { write!(err, "\r\x1b[K{line}") };
         let _ = err.flush();
     }
 }

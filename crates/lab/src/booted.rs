@@ -181,8 +181,8 @@ fn result(
     let by_name = counts.metrics_by_name();
     if let Some(report) = &booted.report {
         let seconds = report.elapsed.as_secs_f64();
-        if let Some((_, count)) = &report.progress {
-            add_work(&mut metrics, &counts, *count, seconds);
+        if let Some((_, count)) = report.progress.as_ref().filter(|_| seconds > 0.0) {
+            add_work(&mut metrics, &counts, *count, *count as f64 / seconds);
         }
         metrics.extend(report.metrics.iter().cloned());
     }

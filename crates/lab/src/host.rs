@@ -122,8 +122,8 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
     let report = command.report(&folder)?;
     let mut metrics = observed.metrics;
     let seconds = report.elapsed.as_secs_f64();
-    if let Some((_, count)) = report.progress {
-        add_work(&mut metrics, &observed.counts, count, seconds);
+    if let Some((_, count)) = report.progress.filter(|_| seconds > 0.0) {
+        add_work(&mut metrics, &observed.counts, count, count as f64 / seconds);
     }
     metrics.extend(report.metrics);
     if spec.by_name.counters && !schedstat.is_empty() {

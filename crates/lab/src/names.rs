@@ -4,7 +4,7 @@
 
 use fairlab_analysis::balancing::is_of_balancing;
 use fairlab_analysis::by_name::{CpuDomainNumbers, MachinePlaces, NamesWanted};
-use fairlab_analysis::counts::{BY_NAME, is_by_name};
+use fairlab_analysis::counts::{BY_NAME, is_by_name, is_of_places};
 use fairlab_analysis::task_selector::{NameKind, TaskSelector, split};
 use fairlab_event::spelling::closest;
 use fairlab_kernel::Topology;
@@ -16,7 +16,8 @@ use crate::counters::{is_asked_for, is_counter, who_counts};
 pub fn places_of(topology: &Topology) -> MachinePlaces {
     let place = |cpu| {
         let place = topology.place(cpu);
-        CpuDomainNumbers { core: place.core, llc: place.llc, node: place.node }
+        let capacity = topology.capacity(cpu);
+        CpuDomainNumbers { core: place.core, llc: place.llc, node: place.node, capacity }
     };
     MachinePlaces::new(topology.cpus().map(place))
 }
@@ -40,8 +41,15 @@ fn is_statistic(word: &str) -> bool {
 }
 
 /// What a distribution's name may be said without: its unit.
-const DISTRIBUTIONS: [&str; 5] =
-    ["wakeup_latency", "fork_wait", "preemption_wait", "throttled_wait", "request_latency"];
+const DISTRIBUTIONS: [&str; 7] = [
+    "wakeup_latency",
+    "fork_wait",
+    "preemption_wait",
+    "throttled_wait",
+    "request_latency",
+    "reply_interval",
+    "reply_jitter",
+];
 
 impl MetricName {
     /// Reads `wakeup_latency_ns_p99`, `wakeup_latency p99`, `p99`, each also behind the name of whose it is: `cyclictest p99`. A
@@ -158,7 +166,8 @@ impl ShownMetrics {
             false => NamesWanted { asked: whose, ..NamesWanted::all() },
         };
         let any = |is: fn(&str) -> bool| metrics.iter().any(|metric| is(&metric.name));
-        NamesWanted { counters: any(is_counter), balancing: any(is_of_balancing), ..names }
+        let places = any(|name| split(name).is_some_and(|(_, plain)| is_of_places(plain)));
+        NamesWanted { counters: any(is_counter), balancing: any(is_of_balancing), places, ..names }
     }
 
     /// Whether only some are asked for: nothing of the machine is shown then.
@@ -178,6 +187,9 @@ impl ShownMetrics {
         }
         let is_of_some = self.is_of_some();
         let Some((who, plain)) = split(metric) else { return !is_of_some };
+        if is_of_places(plain) {
+            return false;
+        }
         if !is_by_name(plain) && !is_of_some || self.whose.iter().any(|one| one.to_string() == who) {
             return true;
         }

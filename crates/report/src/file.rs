@@ -201,7 +201,7 @@ impl Scenario {
     /// It says something that a report does not.
     pub fn parse(name: &str, text: &str, story: &str) -> Result<Scenario, LabError> {
         let refused = |line: usize, problem: String| {
-            let hint = "docs/guide.md says what a report's file holds";
+            let hint = "'fairlab scenario keys' lists what a report's file holds";
             LabError::new(format!("report {name}: line {line}: {problem}"), hint)
         };
         let wrong = |error: toml::de::Error| refused(line_at(text, error.span()), complaint(error.message()));
@@ -229,7 +229,7 @@ impl Scenario {
         for claim in &report.claims {
             if let Some(lacks) = claim.lacks() {
                 let problem = format!("report {name}: claim '{}' lacks {lacks}", claim.text);
-                return Err(LabError::new(problem, "docs/guide.md says what a claim holds"));
+                return Err(LabError::new(problem, "'fairlab scenario keys' lists what a claim holds"));
             }
         }
         Ok(report)
@@ -329,6 +329,47 @@ fn unknown_commit(text: &str) -> Option<&str> {
     ids.find(|word| !LOG.iter().any(|change| change.is_called(word)))
 }
 
+/// All keys of the file of a report with a story, for people.
+pub const STORY_KEYS: &str = "\
+A report with a story, FILE.toml beside FILE.md (docs/guide.md tells how they work together):
+
+  title, source           as above
+  commit = \"…\"            the commit and its subject
+  pair = [\"v4.18\", \"v5.5\"]                  the two kernels for '--workload'
+  measured = \"…\"          from when on runs are measured, a sentence
+  small = { workload = \"…\", machine = \"emulated:4\", duration_ms = 2000 }       for '--kernel'
+  quick = { runs = 8 }    what '--quick' changes, of all sides or of one
+
+  [side.NAME]             a set of runs; each key here also stands at the top, for all sides
+  kernels = [\"v4.18\", { name = \"…\", kernel = \"…\", machine = \"…\" }]            or kernel
+  machine, workload, duration_ms, warmup_ms, runs, hz
+  metrics = [\"sis_search\"]                 metrics that are measured only where they are asked for
+  pool = [\"all\"]          its runs count together with those of other sides under this name, too
+  And of a side alone:
+  each = \"rows\"           a side for each row of [data], whose keys replace {key}
+  from_ms = 500           from when on what is watched counts
+  shorter = 4             by how much each run is shortened
+  booted = true           its kernels can be booted
+  columns, recorded       figures that were written down of a real kernel, and their names
+  model = \"v6.1\"          the modelled kernel that a booted one is held against
+
+  [data]                  rows = [{ key = \"…\" }] for sides and story
+  [figure]                NAME = \"EXPRESSION\"; run is the runs of one name
+  [watch.NAME]            task, by, by_tasks_alone, lag_above, waits, from_cpu, after_no_lag, group_deadline_ms
+  [told.NAME]             side, name, watch, task, least_ms, stories, rows, excerpt, events
+  [search]                good, bad, question, and the keys of a side
+  [family]                kernels, metrics
+  [reported]              side, machine, kernels, columns, published
+
+  [[claim]]
+  text, unit              as above
+  published = 3.5         a figure, words, or nothing; or real = \"EXPRESSION\"
+  measured = \"EXPRESSION\"
+  at_least, above, at_most, below, near_published, like_published           a bar
+  both = true             the published figure meets the bars, too
+  booted = true           it is on real kernels that can be booted
+";
+
 /// What a report says of itself, and of more than one side.
 #[rustfmt::skip]
 const KEYS: [&str; 17] = [
@@ -381,6 +422,37 @@ pub(crate) fn filled(text: &str, row: &Table) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn keys_of<T: serde::de::DeserializeOwned>() -> Vec<String> {
+        let Err(told) = toml::from_str::<T>("nonsense = 1") else { panic!("no such key") };
+        let told = told.to_string();
+        let (_, known) = told.split_once("expected one of").expect("a list");
+        known.split('`').skip(1).step_by(2).map(String::from).collect()
+    }
+
+    /// What a file may hold is what the list of keys tells.
+    #[test]
+    fn all_keys_are_told() {
+        let tables = [
+            keys_of::<Plan>(),
+            keys_of::<ReportClaim>(),
+            keys_of::<Watched>(),
+            keys_of::<Tell>(),
+            keys_of::<ReportedRun>(),
+            keys_of::<Small>(),
+        ];
+        let top = KEYS.iter().chain(&SIDE_KEYS).map(ToString::to_string);
+        let keys = tables
+            .concat()
+            .into_iter()
+            .chain(top)
+            .chain(["each", "good", "bad", "question"].map(String::from));
+        let words =
+            STORY_KEYS.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect::<Vec<_>>();
+        for key in keys {
+            assert!(words.contains(&key.as_str()), "{key}");
+        }
+    }
 
     #[test]
     fn commits_that_the_log_lacks_are_told() {

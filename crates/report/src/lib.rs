@@ -52,7 +52,7 @@ pub use answer::{
 };
 pub use claim::{ClaimValue, JudgedClaim, ReportClaim};
 use expressions::{Cell, Language};
-pub use file::{Scenario, Small};
+pub use file::{STORY_KEYS, Scenario, Small};
 pub use report::{ReportPart, ScenarioReport};
 pub use story::{Picture, Row};
 pub use user_replacement::UserReplacement;

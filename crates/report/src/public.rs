@@ -11,7 +11,7 @@ mod judge;
 mod page;
 mod reproduce;
 
-pub use answer::{ClaimAnswer, CommitAnswer, PublicAnswer, PublishedAnswer, ReportAnswer};
+pub use answer::{ClaimAnswer, CommitAnswer, PartialReport, PublicAnswer, PublishedAnswer, ReportAnswer};
 pub use file::{KEYS, PublicClaim, PublicReport, PublishedDifference, PublishedDirection, read, read_all};
 pub use judge::{ClaimVerdict, ReproductionOutcome};
 pub use reproduce::{ReproductionEffort, reproduce};

@@ -221,13 +221,25 @@ pub struct MemberProgress<'w> {
     pub since: Ns,
     /// When it ended, if it has.
     pub until: Option<Ns>,
+    /// When it last counted one, where it notes that.
+    pub last: Option<Ns>,
+}
+
+/// From so many on, a part of one does not matter.
+const FEW: u64 = 100;
+
+/// How many a second, of a count from `from` to `to`, in whole ones. Of few, the time until the last one counts, where that is known: two
+/// rounds that took long are fewer a second than two that did not.
+pub fn per_second(count: u64, last: Option<Ns>, from: Ns, to: Ns) -> f64 {
+    let until = last.filter(|last| (1..FEW).contains(&count) && *last > from && *last < to).unwrap_or(to);
+    count as f64 / until.since(from).as_secs_f64()
 }
 
 impl MemberProgress<'_> {
     /// How many a second, until `now`, in a run that is measured from `settled` on; `None` where it has had no time.
     pub fn per_second(&self, settled: Ns, now: Ns) -> Option<f64> {
-        let time = self.until.unwrap_or(now).since(self.since.max(settled));
-        (time > Ns::ZERO).then(|| self.count as f64 / time.as_secs_f64())
+        let (from, to) = (self.since.max(settled), self.until.unwrap_or(now));
+        (to > from).then(|| per_second(self.count, self.last, from, to))
     }
 }
 
@@ -328,6 +340,11 @@ pub trait Workload: Send {
 
     /// What the workload itself counts, in its own unit: (name of the unit, how many until now, since it has settled). `None` if nothing.
     fn progress(&self) -> Option<(&'static str, u64)>;
+
+    /// When the last of those came that [`progress`](Workload::progress) counts; `None`: there was none, or it does not note that.
+    fn counted_at(&self) -> Option<Ns> {
+        None
+    }
 
     /// Numbers of the program's own, beside those of the scheduler: (name with its unit last, value).
     fn metrics(&self) -> Vec<(String, f64)> {

@@ -5,6 +5,8 @@
 //!
 //! Must not know: whose tasks these are.
 
+use std::collections::BTreeMap;
+
 use fairlab_event::{Cpu, Ns};
 
 use crate::counts::{NamePlacement, StackedTime};
@@ -18,6 +20,8 @@ pub struct CpuDomainNumbers {
     pub llc: u32,
     /// Its node.
     pub node: u32,
+    /// Its capacity, of 1024.
+    pub capacity: u32,
 }
 
 impl CpuDomainNumbers {
@@ -37,11 +41,15 @@ pub struct MachinePlaces {
     domains: [usize; LEVELS],
     /// Whether two tasks can run in one domain while another is empty: it has two domains, and one of them has two CPUs.
     tells: [bool; LEVELS],
+    /// The kind of each CPU, where there are several: its capacity, or how many threads its core has.
+    kinds: Vec<String>,
 }
 
 impl MachinePlaces {
     /// The machine whose CPUs are there, by number.
     pub fn new(cpus: impl IntoIterator<Item = CpuDomainNumbers>) -> MachinePlaces {
+        let cpus = cpus.into_iter().collect::<Vec<_>>();
+        let kinds = kinds_of(&cpus);
         let mut of_cpu = cpus.into_iter().map(CpuDomainNumbers::levels).collect::<Vec<_>>();
         let (mut domains, mut tells) = ([0; LEVELS], [false; LEVELS]);
         for level in 0..LEVELS {
@@ -54,7 +62,26 @@ impl MachinePlaces {
             domains[level] = numbers.len();
             tells[level] = numbers.len() > 1 && of_cpu.len() > numbers.len();
         }
-        MachinePlaces { of_cpu, domains, tells }
+        MachinePlaces { of_cpu, domains, tells, kinds }
+    }
+
+    /// What CPU time that was spent on each CPU, by number, comes to on each kind of CPU, cache and node of which there are several.
+    pub(super) fn sums(&self, of_cpu: &[u64]) -> BTreeMap<String, u64> {
+        let mut sums = BTreeMap::<String, u64>::new();
+        let mut add = |place: String, time: u64| {
+            let sum = sums.entry(place).or_default();
+            *sum = sum.saturating_add(time);
+        };
+        for (cpu, [_, llc, node]) in self.of_cpu.iter().enumerate() {
+            let time = of_cpu.get(cpu).copied().unwrap_or(0);
+            self.kinds.get(cpu).into_iter().for_each(|kind| add(kind.clone(), time));
+            for (name, number, domains) in [("llc", llc, self.domains[1]), ("node", node, self.domains[2])] {
+                if domains > 1 {
+                    add(format!("{name}{number}"), time);
+                }
+            }
+        }
+        sums
     }
 
     /// How many CPUs there are.
@@ -74,6 +101,18 @@ impl MachinePlaces {
         let [cores, llcs, nodes] = self.domains;
         [self.of_cpu.len() > cores, cores > llcs, llcs > nodes, nodes > 1]
     }
+}
+
+/// The kind of each CPU; nothing where all are alike.
+fn kinds_of(cpus: &[CpuDomainNumbers]) -> Vec<String> {
+    let threads = |of: &CpuDomainNumbers| cpus.iter().filter(|cpu| cpu.core == of.core).count();
+    let by = |name: &str, value: &dyn Fn(&CpuDomainNumbers) -> usize| {
+        let values = cpus.iter().map(value).collect::<Vec<_>>();
+        let differ = values.windows(2).any(|two| two[0] != two[1]);
+        let named = values.iter().map(|value| format!("{name}{value}"));
+        differ.then(|| named.collect::<Vec<_>>())
+    };
+    by("capacity", &|cpu| cpu.capacity as usize).or_else(|| by("threads", &threads)).unwrap_or_default()
 }
 
 /// What a CPU does, as far as emptiness goes.
@@ -286,7 +325,8 @@ mod tests {
 
     /// Two sockets of two cores with two threads each: CPUs 0 to 3, 4 to 7.
     fn machine() -> Emptiness {
-        let place = |cpu: u32| CpuDomainNumbers { core: cpu / 2, llc: 10 * (cpu / 4), node: cpu / 4 };
+        let place =
+            |cpu: u32| CpuDomainNumbers { core: cpu / 2, llc: 10 * (cpu / 4), node: cpu / 4, capacity: 1024 };
         Emptiness::new(MachinePlaces::new((0..8).map(place)), Ns::ZERO)
     }
 
@@ -296,6 +336,22 @@ mod tests {
         let of = |from, to| machine.places.distance(Cpu(from), Cpu(to));
         assert_eq!([of(0, 1), of(0, 3), of(0, 4), of(0, 99)], [Some(0), Some(1), Some(3), None]);
         assert_eq!(machine.places.distances(), [true, true, false, true]);
+    }
+
+    /// Two kinds of cores on one node: CPUs 0 and 1 are threads of one core.
+    #[test]
+    fn time_is_summed_up_by_kind_cache_and_node() {
+        let place =
+            |cpu: u32, capacity: u32| CpuDomainNumbers { core: cpu.max(1), llc: cpu / 2, node: 0, capacity };
+        let times = [1, 2, 4, 8];
+        let sums = |capacities: [u32; 4]| {
+            let cpus = (0..4).zip(capacities).map(|(cpu, capacity)| place(cpu, capacity));
+            let sums = MachinePlaces::new(cpus).sums(&times);
+            sums.into_iter().map(|(place, time)| format!("{place}={time}")).collect::<Vec<_>>()
+        };
+        assert_eq!(sums([1024; 4]), ["llc0=3", "llc1=12", "threads1=12", "threads2=3"]);
+        assert_eq!(sums([1024, 1024, 1024, 425]), ["capacity1024=7", "capacity425=8", "llc0=3", "llc1=12"]);
+        assert!(MachinePlaces::new([place(1, 1024)]).sums(&[5]).is_empty());
     }
 
     /// Two tasks run on one core for 10 ns, then on one cache for 20 ns. The other socket is empty, then unknown, then busy.

@@ -13,7 +13,12 @@ use crate::testbed::feed;
 
 /// Two sockets of two cores, a thread each.
 fn sockets() -> MachinePlaces {
-    MachinePlaces::new((0..4).map(|cpu| CpuDomainNumbers { core: cpu, llc: cpu / 2, node: cpu / 2 }))
+    MachinePlaces::new((0..4).map(|cpu| CpuDomainNumbers {
+        core: cpu,
+        llc: cpu / 2,
+        node: cpu / 2,
+        capacity: 1024,
+    }))
 }
 
 fn counts_of(story: &str, system: &System, wanted: NamesWanted, (start, end): (u64, u64)) -> RunCounts {
@@ -168,6 +173,54 @@ fn groups_hold_what_is_below_them_and_tasks_move() {
         (Some(170_000), Some(190_000))
     );
     assert_eq!(task(&counts, "a").run_ns, 360_000);
+}
+
+/// Shares of run time by cache and node, which are counted where they are wanted.
+#[test]
+fn where_tasks_ran_is_counted_where_it_is_wanted() {
+    let of = |places: bool| {
+        let wanted = NamesWanted { places, ..NamesWanted::all() };
+        counts_of(STORY, &System::default(), wanted, (50, 200))
+    };
+    // a-1 from 50 to 90 on the first socket and from 100 on the second one, a-2 from 50 on the first one.
+    let sums = task(&of(true), "a").ran_on;
+    let sums = sums.iter().map(|(place, time)| format!("{place}={time}")).collect::<Vec<_>>();
+    assert_eq!(sums, ["llc0=190000", "llc1=100000", "node0=190000", "node1=100000"]);
+    assert!((metric(&of(true), "a run_node1_share") - 100.0 / 290.0).abs() < 1e-9);
+    assert!(of(false).metrics_by_name().iter().all(|(name, _)| !name.ends_with("node1_share")));
+}
+
+/// A quota of 20 us each 100 us, of which 90 us of 200 are used. Its group is throttled on CPU 0 from 40 to 100 and on CPU 1 from 60 to
+/// 140: for 100 us on any of them.
+#[test]
+fn quotas_give_shares_of_time_and_of_themselves() {
+    let system = System {
+        groups: ["/\t1\t-\t-\t-\t-\tcpu\t", "/g\t43\t100\t20 100\t0"].map(String::from).to_vec(),
+        members: vec![(Pid(11), "/g".to_string()), (Pid(12), "/g".to_string())],
+        ..System::default()
+    };
+    let story = "
+    idle-0   0 d..2.   0 switch  idle:0 R ==> a-1:11
+    idle-0   1 d..2.  10 switch  idle:0 R ==> a-2:12
+    a-1-11   0 d..2.  40 throttle_cfs_rq cg=43 cpu=0
+    a-1-11   0 d..2.  40 switch  a-1:11 R ==> idle:0
+    a-2-12   1 d..2.  60 throttle_cfs_rq cg=43 cpu=1
+    a-2-12   1 d..2.  60 switch  a-2:12 R ==> idle:0
+    idle-0   0 d..2. 100 unthrottle_cfs_rq cg=43 cpu=0
+    idle-0   0 d..2. 140 unthrottle_cfs_rq cg=43 cpu=1
+";
+    let counts = counts_of(story, &system, NamesWanted::all(), (0, 200));
+    let near = |name: &str, expected: f64| {
+        let found = metric(&counts, name);
+        assert!((found - expected).abs() < 1e-9, "{name}: {found}, not {expected}");
+    };
+    near("/g throttled_ns_per_s", 140_000.0 / 200e-6);
+    near("/g throttled_share", 0.5);
+    near("/g quota_used_share", 90.0 / 40.0);
+    let mut twice = counts.clone();
+    twice.merge(&counts);
+    assert!((metric(&twice, "/g throttled_share") - 0.5).abs() < 1e-9);
+    assert!((metric(&twice, "/g quota_used_share") - 90.0 / 40.0).abs() < 1e-9);
 }
 
 /// A workload that has the name of its tasks is told once; where other tasks have that name, too, it is marked.

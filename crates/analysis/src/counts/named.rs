@@ -2,6 +2,8 @@
 //!
 //! docs/metrics.md defines every metric. Must not know: how it was counted.
 
+use std::collections::BTreeMap;
+
 use super::Percentiles;
 use crate::histogram::Histogram;
 use crate::task_selector::{NameKind, TaskSelector};
@@ -55,6 +57,10 @@ pub struct Unfairness {
 pub struct GroupThrottled {
     /// For how long it was throttled, each CPU by itself, ns.
     pub throttled_ns: u64,
+    /// For how long on any CPU, ns; `None`: not counted.
+    pub some_cpu_ns: Option<u64>,
+    /// The run time that its own quota allowed in the time watched, ns; `None`: it has none.
+    pub quota_ns: Option<u64>,
 }
 
 /// Counters and histograms of some tasks, in one run or in many.
@@ -82,6 +88,8 @@ pub struct NameCounts {
     pub throttled_wait: Histogram,
     /// Where they ran; `None`: the topology is unknown.
     pub placement: Option<NamePlacement>,
+    /// For how long they ran on each kind of CPU, cache and node, ns, where that is wanted and there are several.
+    pub ran_on: BTreeMap<String, u64>,
     /// Among equals that always wanted to run, where there are any.
     pub unfairness: Option<Unfairness>,
     /// Of a group whose throttling is known.
@@ -140,6 +148,12 @@ impl NameCounts {
         if let Some(theirs) = other.throttled {
             let mine = self.throttled.get_or_insert_default();
             mine.throttled_ns = mine.throttled_ns.saturating_add(theirs.throttled_ns);
+            add(&mut mine.some_cpu_ns, theirs.some_cpu_ns);
+            add(&mut mine.quota_ns, theirs.quota_ns);
+        }
+        for (place, time) in &other.ran_on {
+            let mine = self.ran_on.entry(place.clone()).or_default();
+            *mine = mine.saturating_add(*time);
         }
     }
 
@@ -166,6 +180,10 @@ impl NameCounts {
         if self.run_ns > 0 {
             let taken = self.run_ns as f64 + self.wait_ns as f64;
             metrics.push(("slowdown".to_string(), taken / self.run_ns as f64));
+            let share = |(place, time): (&String, &u64)| {
+                (format!("run_{place}_share"), *time as f64 / self.run_ns as f64)
+            };
+            metrics.extend(self.ran_on.iter().map(share));
         }
         if let Some(unfairness) = self.unfairness.filter(|unfairness| unfairness.runs > 0) {
             let value = unfairness.sum_ppm as f64 / 1e6 / unfairness.runs as f64;
@@ -174,6 +192,7 @@ impl NameCounts {
         if seconds > 0.0 {
             self.rates(seconds, &mut metrics);
             metrics.extend(self.shares(observed_ns));
+            metrics.extend(self.quota_shares(observed_ns));
         }
         metrics
     }
@@ -195,6 +214,17 @@ impl NameCounts {
         metrics.extend(known.map(|(name, count)| (format!("{name}_per_s"), count as f64 / seconds)));
     }
 
+    /// The share of the quota that was used, and of the time watched in which it was used up.
+    fn quota_shares(&self, observed_ns: u64) -> impl Iterator<Item = (String, f64)> {
+        let quota = self.throttled.unwrap_or_default();
+        let of = |name: &str, time: u64, whole: Option<u64>| {
+            let whole = whole.filter(|&whole| whole > 0)?;
+            Some((name.to_string(), time as f64 / whole as f64))
+        };
+        let throttled = quota.some_cpu_ns.and_then(|time| of("throttled_share", time, Some(observed_ns)));
+        throttled.into_iter().chain(of("quota_used_share", self.run_ns, quota.quota_ns))
+    }
+
     /// Shares of the time watched, without the time in which a level is unknown.
     fn shares(&self, observed_ns: u64) -> impl Iterator<Item = (String, f64)> {
         let placement = self.placement.unwrap_or_default();
@@ -208,7 +238,7 @@ impl NameCounts {
 }
 
 /// How metrics by name are called, or how their names begin: those end with `_`.
-pub const BY_NAME: [&str; 13] = [
+pub const BY_NAME: [&str; 16] = [
     "wakeup_latency_ns_",
     "fork_wait_ns_",
     "preemption_wait_ns_",
@@ -221,8 +251,16 @@ pub const BY_NAME: [&str; 13] = [
     "migrations_per_s",
     "migrations_",
     "throttled_ns_per_s",
+    "throttled_share",
+    "quota_used_share",
     "stacked_",
+    "run_",
 ];
+
+/// Whether a metric is a share of run time on one kind of CPU, cache or node: these are measured only where one is asked for.
+pub fn is_of_places(metric: &str) -> bool {
+    metric.starts_with("run_") && metric.ends_with("_share")
+}
 
 /// Whether a metric is one of those that are counted by name, rather than a workload's own.
 pub fn is_by_name(metric: &str) -> bool {

@@ -16,8 +16,10 @@ pub enum BetterDirection {
 }
 
 /// Parts of the names of metrics where less is better.
-const LOWER: [&str; 11] = [
+const LOWER: [&str; 13] = [
     "latency",
+    "interval",
+    "jitter",
     "lateness",
     "wait",
     "waits",

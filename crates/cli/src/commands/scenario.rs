@@ -25,7 +25,9 @@ pub fn execute(command: ScenarioCommand) -> Result<(), CliError> {
     match command {
         ScenarioCommand::List(format) => list(format.format),
         ScenarioCommand::Show { name, format } => show(&name, format.format),
-        ScenarioCommand::Keys => output::print(fairlab_report::public::KEYS),
+        ScenarioCommand::Keys => {
+            output::print(&format!("{}\n{}", scenario::public::KEYS, scenario::STORY_KEYS))
+        }
         ScenarioCommand::Run(args) => run(&args),
     }
 }

@@ -93,5 +93,6 @@ fn places_of_sets(llcs: &[Vec<Cpu>], nodes: &[Vec<Cpu>]) -> MachinePlaces {
         core: cpu,
         llc: number(llcs, cpu),
         node: number(nodes, cpu),
+        capacity: 1024,
     }))
 }

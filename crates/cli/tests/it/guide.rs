@@ -41,12 +41,13 @@ fn root() -> PathBuf {
 }
 
 /// Pages whose commands are run, and how many each has at least.
-const PAGES: [(&str, usize); 9] = [
+const PAGES: [(&str, usize); 10] = [
     ("guide.md", 6),
     ("first-workload.md", 4),
     ("ci.md", 5),
     ("compare-recordings.md", 5),
     ("sweep.md", 2),
+    ("report-files.md", 1),
     ("own-machine.md", 2),
     ("kernels.md", 2),
     ("workloads.md", 1),
@@ -86,6 +87,7 @@ fn examples_stand_in_pages_as_they_are() {
     for (page, example) in [
         ("first-workload.md", "workloads/first.toml"),
         ("sweep.md", "sweeps/threads.toml"),
+        ("limits.md", "workloads/go-service.toml"),
         ("own-machine.md", "machines/xeon-2s64.toml"),
     ] {
         let text = std::fs::read_to_string(root().join("docs").join(page)).expect("the page");

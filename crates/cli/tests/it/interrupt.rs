@@ -84,6 +84,36 @@ fn an_interrupted_attribution_answers() {
     assert!(answer["unsearched"].as_u64().is_some_and(|changes| changes > 0), "{answer:#}");
 }
 
+/// A report that is stopped keeps the claims that were judged.
+#[test]
+fn an_interrupted_report_keeps_what_is_judged() {
+    let folder = folder("report");
+    let path = folder.join("two.toml");
+    let text = "title = 'a'\nsource = 'a test'\nmachine = 'vm4'\nworkload = 'pipe -l 20'\nduration_ms = 100\nwarmup_ms = 0\nruns = 4\n\
+                [[claim]]\ntext = 'short'\nmetric = 'throughput'\nkernels = ['v6.5', 'v6.6']\npublished = 'same'\n\
+                [[claim]]\ntext = 'long'\nmetric = 'throughput'\nsides = ['one', 'other']\npublished = 'same'\n\
+                [side.one]\nworkload = 'jobs pairs -n 3000 -r 20'\nmachine = 'emulated:8x16x1'\nduration = '1000s'\n\
+                [side.other]\nworkload = 'jobs pairs -n 3000 -r 30'\nmachine = 'emulated:8x16x1'\nduration = '1000s'\n";
+    fs::write(&path, text).expect("written");
+    for (format, told) in [("text", "partial: 1 of 2 claims"), ("json", "\"judged\": 1")] {
+        let child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+            .args(["scenario", "run", path.to_str().expect("text"), "--format", format])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        thread::sleep(Duration::from_secs(4));
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+        assert!(sent.success());
+        let output = limit::output(child);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(130), "{printed}");
+        assert!(printed.contains(told) && printed.contains("short"), "{printed}");
+    }
+    fs::remove_dir_all(folder).expect("removed");
+}
+
 #[test]
 fn one_signal_ends_a_sweep() {
     let folder = folder("sweep");

@@ -33,6 +33,9 @@ pub(crate) struct BatchCommon {
     counters: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     balancing: bool,
+    /// Whether it is measured on which kinds of CPUs, caches and nodes tasks run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    places: bool,
     /// Which time of each run is measured; without, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time: Option<String>,
@@ -64,6 +67,7 @@ impl BatchCommon {
         self.time = (!spec.time.is_all()).then(|| spec.time.to_string());
         self.causes = spec.causes;
         (self.counters, self.balancing) = (spec.by_name.counters, spec.by_name.balancing);
+        self.places = spec.by_name.places;
         self.built.note(&spec.kernel, machine, &spec.machine);
         let (kernel, workload, seed) = (spec.kernel.name().to_string(), spec.workload.clone(), spec.seed);
         RunCell { cell, kernel, machine, workload, seed }
@@ -100,7 +104,12 @@ impl BatchCommon {
             true => NamesWanted::default(),
             false => NamesWanted { asked, ..NamesWanted::all() },
         };
-        let by_name = NamesWanted { counters: self.counters, balancing: self.balancing, ..by_name };
+        let by_name = NamesWanted {
+            counters: self.counters,
+            balancing: self.balancing,
+            places: self.places,
+            ..by_name
+        };
         let kernel = match kernels.get(cell.kernel.as_str()) {
             Some(kernel) => kernel.clone(),
             None => Kernel::parse(&cell.kernel)?,

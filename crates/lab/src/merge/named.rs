@@ -43,6 +43,13 @@ pub(super) fn to_json(by_name: &BTreeMap<TaskSelector, NameCounts>) -> Value {
         fields.insert("unfairness".to_string(), json!(unfairness));
         let throttled = counts.throttled.map(|throttled| throttled.throttled_ns);
         fields.insert("throttled_ns".to_string(), json!(throttled));
+        let quota = counts.throttled.unwrap_or_default();
+        for (name, time) in [("throttled_some_cpu_ns", quota.some_cpu_ns), ("quota_ns", quota.quota_ns)] {
+            fields.extend(time.map(|time| (name.to_string(), json!(time))));
+        }
+        if !counts.ran_on.is_empty() {
+            fields.insert("ran_on_ns".to_string(), json!(counts.ran_on));
+        }
         Value::Object(fields)
     };
     by_name.iter().map(one).collect()
@@ -113,8 +120,20 @@ fn read_one(fields: &Value) -> Option<NameCounts> {
         throttled_wait: read_histogram(fields.get("throttled_wait_ns")?)?,
         placement,
         unfairness: known("unfairness").and_then(unfairness),
-        throttled: number("throttled_ns").map(|throttled_ns| GroupThrottled { throttled_ns }),
+        throttled: number("throttled_ns").map(|throttled_ns| GroupThrottled {
+            throttled_ns,
+            some_cpu_ns: number("throttled_some_cpu_ns"),
+            quota_ns: number("quota_ns"),
+        }),
+        ran_on: match known("ran_on_ns") {
+            Some(places) => read_places(places)?,
+            None => BTreeMap::new(),
+        },
     })
+}
+
+fn read_places(fields: &Value) -> Option<BTreeMap<String, u64>> {
+    fields.as_object()?.iter().map(|(place, time)| Some((place.clone(), time.as_u64()?))).collect()
 }
 
 fn read_placement(fields: &Value) -> Option<NamePlacement> {
@@ -147,7 +166,8 @@ mod tests {
                 node: None,
             }),
             unfairness: Some(Unfairness { sum_ppm: 9, runs: 1 }),
-            throttled: Some(GroupThrottled { throttled_ns: 8 }),
+            throttled: Some(GroupThrottled { throttled_ns: 8, some_cpu_ns: Some(6), quota_ns: Some(9) }),
+            ran_on: BTreeMap::from([("node0".to_string(), 5), ("node1".to_string(), 2)]),
             ..NameCounts::default()
         };
         counts.wakeup_latency.record(12);

@@ -15,7 +15,7 @@ use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Pid, Sink, Sy
 use fairlab_files::caught;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_recording::TraceFile;
-use fairlab_sim::workload::{MemberProgress, Workload};
+use fairlab_sim::workload::{MemberProgress, Workload, per_second};
 use fairlab_sim::{Engine, SchedulerCore};
 
 use super::{RunResult, RunSpec};
@@ -190,6 +190,8 @@ struct RunCourse {
 struct WorkDoneAt {
     at: Ns,
     work: Option<u64>,
+    /// When the last of it was done, where that is noted.
+    worked_at: Option<Ns>,
     switches: u64,
     /// What each of several workloads counts.
     members: Vec<u64>,
@@ -204,6 +206,7 @@ impl WorkDoneAt {
         WorkDoneAt {
             at: engine.now(),
             work: workload.progress().map(|(_, work)| work),
+            worked_at: workload.counted_at(),
             switches: engine.counters().switches,
             members: workload.members().iter().map(|member| member.count).collect(),
             counted,
@@ -450,12 +453,9 @@ fn is_typed(event: &Event<'_>) -> bool {
     !matches!(event.kind, EventKind::Kprobe { .. } | EventKind::Other { .. })
 }
 
-/// Adds how much work was done a second, and what each piece of it cost of the events whose rates are known: fewer switches
+/// Adds how much work was done, `throughput` a second, and what each piece of it cost of the events whose rates are known: fewer switches
 /// a second may be less work.
-pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &RunCounts, work: u64, seconds: f64) {
-    if seconds <= 0.0 {
-        return;
-    }
+pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &RunCounts, work: u64, throughput: f64) {
     let costs = [
         ("involuntary_switches", counts.involuntary_switches),
         ("switches", counts.switches),
@@ -465,7 +465,7 @@ pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &RunCounts, wor
     let costs = costs.into_iter().filter(|(event, _)| work > 0 && is_known(event));
     let costs = costs.map(|(event, count)| (format!("{event}{PER_WORK}"), count as f64 / work as f64));
     let costs = costs.collect::<Vec<_>>();
-    metrics.push(("throughput".to_string(), work as f64 / seconds));
+    metrics.push(("throughput".to_string(), throughput));
     metrics.extend(costs);
 }
 
@@ -486,12 +486,14 @@ fn finish<C: SchedulerCore>(
         _ => (&whole.0, &whole.1),
     };
     let simulated = to.at.since(from.at);
-    let seconds = simulated.as_secs_f64();
     let counts = metrics.into_counts(engine.now());
     let mut metrics: Vec<(String, f64)> =
         counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
     if let Some(count) = to.work {
-        add_work(&mut metrics, &counts, count - from.work.unwrap_or(0), seconds);
+        let done = count - from.work.unwrap_or(0);
+        if simulated > Ns::ZERO {
+            add_work(&mut metrics, &counts, done, per_second(done, to.worked_at, from.at, to.at));
+        }
     }
     metrics.extend(workload.members().iter().enumerate().filter_map(|(place, member)| {
         let count_at = |done: &WorkDoneAt| done.members.get(place).copied().unwrap_or(0);

@@ -14,7 +14,7 @@ use super::judge::{ClaimVerdict, ReproductionOutcome, of_report};
 pub struct PublicAnswer {
     /// Whether runs were fewer, and no commit was searched for.
     pub quick: bool,
-    /// Whether the user stopped it: reports that were not finished are left out.
+    /// Whether the user stopped it: reports that were not begun are left out, and claims that were not judged.
     pub partial: bool,
     /// One a report, in the order of their names.
     pub reports: Vec<ReportAnswer>,
@@ -41,8 +41,19 @@ pub struct ReportAnswer {
     pub cannot: Option<String>,
     /// What the claims come to.
     pub outcome: ReproductionOutcome,
-    /// What came of each claim.
+    /// How far it was, if the user stopped it before its end.
+    pub partial: Option<PartialReport>,
+    /// What came of each claim that was judged.
     pub claims: Vec<ClaimAnswer>,
+}
+
+/// How far a report was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PartialReport {
+    /// Claims that were judged.
+    pub judged: usize,
+    /// Claims that it has.
+    pub wanted: usize,
 }
 
 /// What came of a claim.
@@ -67,8 +78,13 @@ pub struct ClaimAnswer {
     /// What the comparison comes to.
     #[serde(serialize_with = "by_name")]
     pub compared: Compared,
+    /// What is said where the runs of a kernel are of two kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<String>,
     /// Runs of each kernel.
     pub runs: usize,
+    /// Of so many runs of each, the first ones, it would have come to the same, the search aside.
+    pub enough_runs: usize,
     /// The commit that was published, and what a search named.
     pub commit: Option<CommitAnswer>,
     /// What lies between the two kernels, can matter here, and is not modelled.
@@ -115,6 +131,11 @@ pub struct CommitAnswer {
 }
 
 impl ReportAnswer {
+    /// So many runs of each kernel would have been enough for all claims; `None`: there is none.
+    pub fn enough_runs(&self) -> Option<usize> {
+        self.claims.iter().map(|claim| claim.enough_runs).max()
+    }
+
     /// What a report's claims come to.
     pub(super) fn outcome_of(claims: &[ClaimAnswer]) -> ReproductionOutcome {
         of_report(claims.iter().map(|claim| claim.outcome))

@@ -48,6 +48,14 @@ pub struct PublicReport {
 }
 
 impl PublicReport {
+    /// The report, each of whose runs settles for `warmup`, whatever the file says.
+    #[must_use]
+    pub fn settling_for(mut self, warmup: Ns) -> PublicReport {
+        self.warmup = Some(warmup);
+        self.sides.iter_mut().for_each(|side| side.changes.retain(|(key, _)| key != "warmup"));
+        self
+    }
+
     /// The kernels that its claims run: their own, and those of sides.
     pub fn kernels(&self) -> Vec<String> {
         let of_side = |side: &SideWords| {
@@ -72,32 +80,32 @@ impl PublicReport {
 pub const KEYS: &str = "\
 A report's file (TOML):
 
-  title = \"…\"           what it is about, in a sentence
-  source = \"…\"          author, place and date
-  machine = \"vm4\"       a machine's name, or a file beside the report
-  workload = \"…\"        as 'fairlab run' takes it; files lie beside the report
+  title = \"…\"             what it is about, in a sentence
+  source = \"…\"            author, place and date
+  machine = \"vm4\"         a machine's name, or a file beside the report
+  workload = \"…\"          as 'fairlab run' takes it; files lie beside the report
   duration_ms = 12000     when to stop each run, 1 to an hour
   warmup_ms = 0           how long it settles first; without, as long as the machine takes
   runs = 10               runs of each kernel or side, 4 or more
-  kernel = \"v6.12\"      of sides that name none; without, the newest release
-  departs = \"…\"         where machine or workload are not the report's own
-  notes = \"…\"           what is known of a result that falls short
-  cannot = \"…\"          why nothing can be run
+  kernel = \"v6.12\"        of sides that name none; without, the newest release
+  departs = \"…\"           where machine or workload are not the report's own
+  notes = \"…\"             what is known of a result that falls short
+  cannot = \"…\"            why nothing can be run
 
   [side.before]           what a claim compares beside kernels: each key changes one thing of what all have in common
   kernel, machine, workload, warmup = \"1s\", duration = \"5s\"
   base_slice_ns = 3000000                  a setting of the kernel
-  \"group./pod.cpu.weight\" = 39           a key of the workload's file; in lists by name: \"workload.service.task.worker.count\"
+  \"group./pod.cpu.weight\" = 39             a key of the workload's file; in lists by name: \"workload.service.task.worker.count\"
   threads = 4                              a name in braces: workload = \"schbench -t {threads}\"
 
   [[claim]]
-  text = \"…\"            what is claimed, in words
-  metric = \"p99\"        as '--metric' takes it
-  kernels = [\"v6.5\", \"v6.6\"]           or sides = [\"before\", \"after\"]
+  text = \"…\"              what is claimed, in words
+  metric = \"p99\"          as '--metric' takes it
+  kernels = [\"v6.5\", \"v6.6\"]               or sides = [\"before\", \"after\"]
   published = [3068, 19]  a figure of each; of a ratio [1, RATIO]; { at_least = 1.5 }; \"rises\", \"falls\" or \"same\"
-  unit = \"us\"           of these figures
+  unit = \"us\"             of these figures
   remembered = true       they are from memory
-  commit = \"f4183717b370\"                what a search between the kernels is to name
+  commit = \"f4183717b370\"                  what a search between the kernels is to name
 ";
 
 /// How a metric differs between two kernels, or two other sides.
@@ -176,7 +184,7 @@ fn ten() -> u64 {
 }
 
 /// Fewer runs do not tell how runs scatter.
-const RUNS_MIN: u64 = 4;
+pub(super) const RUNS_MIN: u64 = 4;
 
 /// The longest run, ms.
 const DURATION_MAX_MS: u64 = 3_600_000;
@@ -424,6 +432,16 @@ published = [1, 0.5]
         let source = GOOD.replace("'v6.5', 'v6.6'", "'src:a@b', 'src:a@c'");
         let source = source.replace("published =", "commit = '0123456789ab'\npublished =");
         assert_eq!(of(&source).as_deref(), Some("0123456789ab"));
+    }
+
+    #[test]
+    fn another_settling_time_goes_before_that_of_the_file() {
+        let text = GOOD.replace("kernels = ['v6.5', 'v6.6']", "sides = ['a', 'b']");
+        let text = text + "\n[side.a]\nwarmup = '1s'\n[side.b]\nwarmup = '2s'\nbase_slice_ns = 3000000\n";
+        let report = read_text(&text).expect("a report").settling_for(Ns::from_ms(5));
+        let changes = report.sides.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!((report.warmup, changes[1].as_str()), (Some(Ns::from_ms(5)), "b: base_slice_ns=3000000"));
+        assert!(!changes[0].contains("warmup"), "{changes:?}");
     }
 
     /// What a file may hold is what the list of keys tells.

@@ -4,7 +4,7 @@
 
 use fairlab_event::EscapedText;
 
-use super::answer::{ClaimAnswer, PublicAnswer, ReportAnswer};
+use super::answer::{ClaimAnswer, PartialReport, PublicAnswer, ReportAnswer};
 use super::judge::ReproductionOutcome;
 use crate::render::{aligned, number, pipes, wrap};
 
@@ -68,7 +68,9 @@ impl PublicAnswer {
         let counts = OUTCOMES.iter().filter(|outcome| self.count(**outcome) > 0);
         let counts = counts.map(|&outcome| format!("{} {}", self.count(outcome), outcome.words()));
         let quick = if self.quick { " Quick form: fewer runs, and no search for commits." } else { "" };
-        format!("Of {} reports: {}.{quick}", self.reports.len(), counts.collect::<Vec<_>>().join(", "))
+        let stopped = if self.partial { " Stopped before its end." } else { "" };
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        format!("Of {} reports: {counts}.{quick}{stopped}", self.reports.len())
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
@@ -103,6 +105,8 @@ impl ReportAnswer {
         lines.extend(self.cannot.iter().map(|why| format!("Cannot be said: {why}")));
         lines.extend(self.departs.iter().map(|departs| format!("Departs: {departs}")));
         lines.extend(self.claims.iter().map(ClaimAnswer::line));
+        let told = |left: &PartialReport| format!("partial: {} of {} claims", left.judged, left.wanted);
+        lines.extend(self.partial.as_ref().map(told));
         lines.extend(self.notes.iter().cloned());
         lines
     }
@@ -140,6 +144,11 @@ impl ClaimAnswer {
         }
     }
 
+    /// What it comes to, in a few words.
+    pub fn headline(&self) -> String {
+        format!("{}: {}, {}", EscapedText(&self.claim), self.measured(), self.outcome.words())
+    }
+
     /// The claim's result in a sentence or two.
     fn line(&self) -> String {
         let [before, after] = &self.kernels;
@@ -151,6 +160,7 @@ impl ClaimAnswer {
             self.runs,
             self.compared.words()
         );
+        line += &self.kinds.iter().map(|told| format!(" {told}.")).collect::<String>();
         line += &self.not_modelled.as_ref().map_or(String::new(), |told| format!(" Note: {told}."));
         let Some(commit) = &self.commit else { return line };
         line += &match (&commit.found, commit.finding) {

@@ -17,9 +17,10 @@ use fairlab_lab::{
     RunSetting, SettingWords, compare,
 };
 
-use super::answer::{ClaimAnswer, CommitAnswer, PublishedAnswer, ReportAnswer};
-use super::file::{PublicClaim, PublicReport, PublishedDifference, PublishedDirection};
+use super::answer::{ClaimAnswer, CommitAnswer, PartialReport, PublishedAnswer, ReportAnswer};
+use super::file::{PublicClaim, PublicReport, PublishedDifference, PublishedDirection, RUNS_MIN};
 use super::judge::{ClaimVerdict, ReproductionOutcome};
+use crate::render::number;
 
 /// How much is done.
 pub struct ReproductionEffort<'e> {
@@ -29,6 +30,8 @@ pub struct ReproductionEffort<'e> {
     pub jobs: usize,
     /// Is told how far runs are.
     pub on_progress: &'e (dyn Fn(Progress) + Sync),
+    /// Is told each claim as soon as it is judged.
+    pub on_claim: &'e dyn Fn(&ClaimAnswer),
     /// Ends it early.
     pub stop: &'e AtomicBool,
 }
@@ -42,28 +45,23 @@ const ERROR: f64 = 0.01;
 /// The most runs of a kernel in a search.
 const SEARCH_RUNS_MAX: usize = 40;
 
-/// Makes a report's runs and judges its claims; `None` when it was stopped.
+/// Makes a report's runs and judges its claims. Of one that was stopped, the claims that were judged by then.
 ///
 /// # Errors
 /// A name in it means nothing, or a run fails.
-pub fn reproduce(
-    report: &PublicReport,
-    effort: &ReproductionEffort<'_>,
-) -> Result<Option<ReportAnswer>, LabError> {
+pub fn reproduce(report: &PublicReport, effort: &ReproductionEffort<'_>) -> Result<ReportAnswer, LabError> {
     let in_report =
         |error: LabError| LabError { problem: format!("report {}: {}", report.name, error.problem), ..error };
     let claims = match report.cannot {
         Some(_) => Vec::new(),
-        None => match of_claims(report, effort).map_err(in_report)? {
-            Some(claims) => claims,
-            None => return Ok(None),
-        },
+        None => of_claims(report, effort).map_err(in_report)?,
     };
+    let is_partial = report.cannot.is_none() && claims.len() < report.claims.len();
     let outcome = match report.cannot {
         Some(_) => ReproductionOutcome::CannotBeSaid,
         None => ReportAnswer::outcome_of(&claims),
     };
-    Ok(Some(ReportAnswer {
+    Ok(ReportAnswer {
         name: report.name.clone(),
         title: report.title.clone(),
         source: report.source.clone(),
@@ -73,8 +71,9 @@ pub fn reproduce(
         notes: report.notes.clone(),
         cannot: report.cannot.clone(),
         outcome,
+        partial: is_partial.then(|| PartialReport { judged: claims.len(), wanted: report.claims.len() }),
         claims,
-    }))
+    })
 }
 
 /// The runs of two sides, which all claims on them share.
@@ -85,10 +84,7 @@ struct PairRuns {
     results: Vec<RunResult>,
 }
 
-fn of_claims(
-    report: &PublicReport,
-    effort: &ReproductionEffort<'_>,
-) -> Result<Option<Vec<ClaimAnswer>>, LabError> {
+fn of_claims(report: &PublicReport, effort: &ReproductionEffort<'_>) -> Result<Vec<ClaimAnswer>, LabError> {
     let metrics = report.claims.iter().map(|claim| MetricName::parse(&claim.metric));
     let metrics = metrics.collect::<Result<Vec<_>, _>>()?;
     let by_name = ShownMetrics::default().wanted(&metrics);
@@ -99,17 +95,20 @@ fn of_claims(
         let place = match known {
             Some(place) => place,
             None => {
-                let Some(pair) = runs_of(report, claim, &by_name, effort)? else { return Ok(None) };
+                let Some(pair) = runs_of(report, claim, &by_name, effort)? else { return Ok(answers) };
                 pairs.push(pair);
                 pairs.len() - 1
             }
         };
         match of_claim(report, claim, &metric.name, &pairs[place], effort)? {
-            Some(answer) => answers.push(answer),
-            None => return Ok(None),
+            Some(answer) => {
+                (effort.on_claim)(&answer);
+                answers.push(answer);
+            }
+            None => return Ok(answers),
         }
     }
-    Ok(Some(answers))
+    Ok(answers)
 }
 
 /// Makes the runs of a claim's two kernels.
@@ -180,12 +179,45 @@ fn of_claim(
         LabError::new(format!("the runs have no metric '{metric}'"), "name one that 'fairlab run' prints")
     })?;
     let command = command_of(report, claim, pair, row.values.len());
+    let enough = enough_runs(claim, metric, pair, row.values.len())?;
     let commit = match &claim.commit {
         Some(commit) => Some(search(&pair.setting, claim, commit, metric, &row, effort)?),
         None => None,
     };
     let stopped = effort.stop.load(Ordering::Relaxed);
-    Ok((!stopped).then(|| answer(claim, &row, (commit, not_modelled), command)))
+    Ok((!stopped)
+        .then(|| ClaimAnswer { enough_runs: enough, ..answer(claim, &row, (commit, not_modelled), command) }))
+}
+
+/// The fewest runs of each side, the first of them, from which on more do not change what the claim comes to, its commit aside.
+fn enough_runs(claim: &PublicClaim, metric: &str, pair: &PairRuns, made: usize) -> Result<usize, LabError> {
+    let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
+    let outcome_of = |runs: usize| -> Result<Option<ReproductionOutcome>, LabError> {
+        let of_side = |name: &str| {
+            let its = pair.results.iter().filter(|run| run.side() == name);
+            its.take(runs).cloned().collect::<Vec<_>>()
+        };
+        let results = pair.sides.iter().flat_map(|side| of_side(&side.name)).collect::<Vec<_>>();
+        let row = compare(&pair.names, &results, &options)?.rows.into_iter().next();
+        Ok(row.map(|row| ClaimVerdict::of(claim.published, ratio_of(&row), row.verdict, None).outcome()))
+    };
+    let last = outcome_of(made)?;
+    let mut enough = made;
+    while enough > RUNS_MIN as usize && outcome_of(enough - 1)? == last {
+        enough -= 1;
+    }
+    Ok(enough)
+}
+
+/// What is said of sides whose runs are of two kinds.
+fn kinds(claim: &PublicClaim, row: &ComparisonRow) -> Vec<String> {
+    let sides = claim.kernels.iter().zip([row.baseline_modes, row.modes]);
+    sides.filter_map(|(kernel, modes)| Some(modes?.told(kernel, number))).collect()
+}
+
+/// The second side's metric over the first's. What appears from nothing has no ratio, only a least one.
+fn ratio_of(row: &ComparisonRow) -> Option<f64> {
+    row.estimate.ratio.or(row.estimate.low.map(|_| f64::INFINITY))
 }
 
 fn answer(
@@ -214,9 +246,7 @@ fn answer(
     // A search among a single commit tells nothing.
     let searched = commit.as_ref().filter(|commit| commit.finding.is_some() && commit.candidates > 1);
     let named = searched.map(|commit| commit.found.as_deref() == Some(commit.published.as_str()));
-    // What appears from nothing has no ratio, only a least one.
-    let measured = row.estimate.ratio.or(row.estimate.low.map(|_| f64::INFINITY));
-    let verdict = ClaimVerdict::of(claim.published, measured, row.verdict, named);
+    let verdict = ClaimVerdict::of(claim.published, ratio_of(row), row.verdict, named);
     ClaimAnswer {
         claim: claim.text.clone(),
         metric: claim.metric.clone(),
@@ -234,7 +264,9 @@ fn answer(
         low: row.estimate.low,
         high: row.estimate.high,
         compared: row.verdict,
+        kinds: kinds(claim, row),
         runs: row.values.len(),
+        enough_runs: row.values.len(),
         commit,
         not_modelled,
         verdict,

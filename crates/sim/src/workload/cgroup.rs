@@ -304,6 +304,10 @@ impl Workload for InGroups {
         self.inner.progress()
     }
 
+    fn counted_at(&self) -> Option<Ns> {
+        self.inner.counted_at()
+    }
+
     fn metrics(&self) -> Vec<(String, f64)> {
         self.inner.metrics()
     }

@@ -9,6 +9,7 @@
 mod agenda;
 mod changed_keys;
 mod command;
+mod containers;
 mod file;
 mod lines;
 mod member;
@@ -309,6 +310,10 @@ impl Workload for Mix {
     /// That of the workload that the mix is run for.
     fn progress(&self) -> Option<(&'static str, u64)> {
         self.members.get(self.first)?.workload.progress()
+    }
+
+    fn counted_at(&self) -> Option<Ns> {
+        self.members.get(self.first)?.workload.counted_at()
     }
 
     /// Those of the first workload as they are, and of each with its name before them; a mix of one is that workload.

@@ -12,6 +12,7 @@ mod parse;
 mod plan;
 mod report;
 mod resources;
+mod rhythm;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use histogram::TimeHistogram;
 use plan::{Op, TaskPlan, TasksPlan};
 use resources::{Lock, MemoryMap, RequestQueue, TaskBarrier};
+use rhythm::ReplyRhythm;
 use thread::TaskThread;
 
 /// The language, whole.
@@ -53,6 +55,7 @@ struct SharedTaskState {
     /// From the beginning of a round to its reply.
     latencies: TimeHistogram,
     rounds: CountAfterWarmUp,
+    rhythm: ReplyRhythm,
 }
 
 /// The workload, ready to run.
@@ -213,6 +216,15 @@ impl TasksWorkload {
         None
     }
 
+    /// Which replies its progress is; `None`: it is rounds.
+    fn counted_replies(&self) -> Option<&CountAfterWarmUp> {
+        let steps = || self.plan.tasks.iter().flat_map(|task| &task.steps);
+        let is_open = self.plan.queues.iter().any(|queue| queue.arrivals.is_some());
+        let counts_itself = steps().any(|op| matches!(op, Op::Reply(None) | Op::Put(_)));
+        let replies = if is_open || counts_itself { &self.replies } else { &self.answers };
+        steps().any(|op| matches!(op, Op::Reply(_))).then_some(replies)
+    }
+
     /// The thread ends: who waits for its end is woken first.
     fn end(&mut self, me: ThreadId) -> Action {
         let thread = &mut self.threads[me.index()];
@@ -235,7 +247,7 @@ impl TasksWorkload {
         let thread = &mut self.threads[me.index()];
         thread.rounds += 1;
         (thread.at, thread.began) = (0, now);
-        self.tasks[thread.task].rounds.add(1, counts);
+        self.tasks[thread.task].rounds.add_at(now, counts);
         self.plan.tasks[thread.task].repeat.is_none_or(|repeat| thread.rounds < repeat)
     }
 
@@ -366,14 +378,16 @@ impl Workload for TasksWorkload {
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
-        let steps = || self.plan.tasks.iter().flat_map(|task| &task.steps);
-        let is_open = self.plan.queues.iter().any(|queue| queue.arrivals.is_some());
-        let replies = steps().any(|op| matches!(op, Op::Reply(_)));
-        let counts_itself = steps().any(|op| matches!(op, Op::Reply(None) | Op::Put(_)));
-        match replies {
-            true if is_open || counts_itself => Some(("replies", self.replies.count())),
-            true => Some(("replies", self.answers.count())),
-            false => Some(("rounds", self.tasks.iter().map(|task| task.rounds.count()).sum())),
+        match self.counted_replies() {
+            Some(replies) => Some(("replies", replies.count())),
+            None => Some(("rounds", self.tasks.iter().map(|task| task.rounds.count()).sum())),
+        }
+    }
+
+    fn counted_at(&self) -> Option<Ns> {
+        match self.counted_replies() {
+            Some(replies) => replies.last(),
+            None => self.tasks.iter().filter_map(|task| task.rounds.last()).max(),
         }
     }
 

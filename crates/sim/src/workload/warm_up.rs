@@ -46,6 +46,7 @@ impl WarmUp {
 pub struct CountAfterWarmUp {
     all: u64,
     before: u64,
+    last: Option<Ns>,
 }
 
 impl CountAfterWarmUp {
@@ -53,6 +54,17 @@ impl CountAfterWarmUp {
     pub fn add(&mut self, more: u64, is_settled: bool) {
         self.all += more;
         self.before += if is_settled { 0 } else { more };
+    }
+
+    /// One more, at a time that is noted.
+    pub fn add_at(&mut self, now: Ns, is_settled: bool) {
+        self.add(1, is_settled);
+        self.last = is_settled.then_some(now);
+    }
+
+    /// When the last one came that counts, where times are noted.
+    pub fn last(&self) -> Option<Ns> {
+        self.last
     }
 
     /// How many count.
@@ -82,6 +94,8 @@ mod tests {
         let mut loops = CountAfterWarmUp::default();
         loops.add(3, false);
         loops.add(4, true);
-        assert_eq!((loops.count(), loops.all()), (4, 7));
+        assert_eq!((loops.count(), loops.all(), loops.last()), (4, 7, None));
+        loops.add_at(Ns(9), true);
+        assert_eq!((loops.count(), loops.last()), (5, Some(Ns(9))));
     }
 }

@@ -1,6 +1,6 @@
 //! A comparison in our own words: ratio, interval, verdict, and what would decide.
 
-use fairlab_analysis::statistics::MetricVerdict;
+use fairlab_analysis::statistics::{MetricVerdict, RunMode, RunModes};
 use fairlab_event::escaped;
 use fairlab_lab::Pairing;
 use fairlab_lab::answer::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer, PartialRuns};
@@ -21,8 +21,13 @@ pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
     if is_of_single_runs(answer) {
         text += "one recording or run each: no verdict\n";
     }
-    for row in &answer.metrics {
-        text += &lottery(row, &answer.baseline);
+    // Of a metric that is summed up, its sentence says so beside the verdict.
+    let is_told =
+        |row: &&MetricAnswer| row.ratio.is_some() && summed_up(answer).any(|told| told.name == row.name);
+    for row in answer.metrics.iter().filter(|row| !is_told(row)) {
+        for told in kinds(row, &answer.baseline) {
+            text += &format!("note: {}: {told}\n", row.name);
+        }
     }
     for notice in &answer.notices {
         text += &format!("note: {notice}\n");
@@ -117,17 +122,14 @@ pub fn verdict(row: &MetricAnswer) -> String {
     }
 }
 
-fn lottery(row: &MetricAnswer, baseline: &str) -> String {
-    let line = |kernel: &str, [low, high]: &[ModeAnswer; 2]| {
-        let (least, most) = (metric(&row.name, low.mean), metric(&row.name, high.mean));
-        let (few, others) = (low.runs, high.runs);
-        format!(
-            "note: {} of {kernel} has two modes: {few} runs about {least}, {others} about {most}\n",
-            row.name
-        )
+/// What is said where the runs of a side are of two kinds.
+fn kinds(row: &MetricAnswer, baseline: &str) -> Vec<String> {
+    let of = |kernel: &str, modes: &Option<[ModeAnswer; 2]>| {
+        let [low, high] = modes.as_ref()?.each_ref().map(|mode| RunMode { runs: mode.runs, mean: mode.mean });
+        Some(RunModes { low, high }.told(kernel, |value| metric(&row.name, value)))
     };
-    let base = row.baseline_modes.as_ref().map(|modes| line(baseline, modes)).unwrap_or_default();
-    base + &row.modes.as_ref().map(|modes| line(&row.kernel, modes)).unwrap_or_default()
+    let told = [of(baseline, &row.baseline_modes), of(&row.kernel, &row.modes)];
+    told.into_iter().flatten().collect()
 }
 
 /// One sentence: `v6.6 has 0.58 (0.55 to 0.61) of v6.5's p99 wakeup latency: better, 10 paired runs`.
@@ -150,7 +152,8 @@ fn summary(row: &MetricAnswer, baseline: &str) -> String {
             "{kernel} has {ratio} of {baseline}'s {metric} in one course of events, which decides nothing: {runs}\n"
         );
     }
-    format!("{kernel} has {ratio}{spread} of {baseline}'s {metric}: {}, {runs}\n", verdict(row))
+    let kinds = kinds(row, baseline).into_iter().map(|told| format!("; {told}")).collect::<String>();
+    format!("{kernel} has {ratio}{spread} of {baseline}'s {metric}: {}, {runs}{kinds}\n", verdict(row))
 }
 
 /// A metric's name in a sentence.

@@ -1,16 +1,20 @@
 //! `fairlab scenario run public` and `fairlab scenario run FILE.toml`: reports that are files.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::shell::quoted;
-use fairlab_report::public::{self, PublicAnswer, PublicReport, ReproductionEffort, ReproductionOutcome};
+use fairlab_report::public::{
+    self, ClaimAnswer, PublicAnswer, PublicReport, ReportAnswer, ReproductionEffort, ReproductionOutcome,
+};
 use serde_json::json;
 
 use super::{check_pages, write_page};
 use crate::args::{PageStyle, ScenarioRunArgs};
 use crate::commands::experiment;
 use crate::error::CliError;
+use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 
@@ -29,18 +33,27 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
         true => public::read_all(&args.reports)?,
         false => vec![public::read(Path::new(&args.name))?],
     };
+    let reports = match args.warmup {
+        Some(warmup) => reports.into_iter().map(|report| report.settling_for(warmup)).collect(),
+        None => reports,
+    };
     let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let mut answer = PublicAnswer { quick: args.quick, partial: false, reports: Vec::new() };
     for report in &reports {
-        let progress = ProgressLine::new(ALL);
-        let show = |done| progress.show(done);
+        let progress = ProgressLine::of_long(&report.name);
+        let (show, began) = (|done| progress.show(done), Instant::now());
+        let tell = |claim: &ClaimAnswer| progress.keep(&claim.headline());
         let jobs = experiment::jobs(args.jobs);
-        let effort = ReproductionEffort { quick: args.quick, jobs, on_progress: &show, stop: &stop };
-        match public::reproduce(report, &effort)? {
-            Some(done) => answer.reports.push(done),
-            None => answer.partial = true,
+        let effort =
+            ReproductionEffort { quick: args.quick, jobs, on_progress: &show, on_claim: &tell, stop: &stop };
+        let done = public::reproduce(report, &effort)?;
+        answer.partial = done.partial.is_some();
+        drop(progress);
+        if let Some(hint) = size_hint(&done, began.elapsed()) {
+            output::tell(&hint);
         }
+        answer.reports.push(done);
         if answer.partial {
             break;
         }
@@ -70,6 +83,20 @@ fn write_pages(args: &ScenarioRunArgs, answer: &PublicAnswer) -> Result<(), CliE
     Ok(())
 }
 
+/// A report that takes longer says which size would do.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What a report that took long may be tried with.
+fn size_hint(done: &ReportAnswer, took: Duration) -> Option<String> {
+    let enough = done.enough_runs().filter(|_| took > LONG && done.partial.is_none())?;
+    let made = done.claims.iter().map(|claim| claim.runs).max().unwrap_or(enough);
+    let advice = match enough < made {
+        true => format!("runs = {enough} of {made} would have come to the same"),
+        false => format!("all {made} runs were needed; a smaller duration_ms makes each shorter"),
+    };
+    Some(format!("{}: it took {} s; {advice}", done.name, took.as_secs()))
+}
+
 fn provenance_of(reports: &[PublicReport]) -> Provenance {
     let kernels = reports.iter().flat_map(PublicReport::kernels);
     kernels.fold(provenance::here().by(Origin::Modelled), Provenance::kernel)
@@ -82,7 +109,6 @@ fn refuse_options_of_scenarios(args: &ScenarioRunArgs) -> Result<(), CliError> {
         (!args.kernels.is_empty(), "--kernel"),
         (args.booted, "--booted"),
         (args.exact, "--exact"),
-        (args.warmup.is_some(), "--warmup"),
         (args.out.is_some(), "--out"),
     ];
     let Some((_, option)) = given.into_iter().find(|(given, _)| *given) else { return Ok(()) };

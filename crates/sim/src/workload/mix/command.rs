@@ -30,6 +30,15 @@ A file:
   cpu.idle = 1
   cpuset.cpus = \"0-3,8\"   where tasks in it may run, as far as the groups above allow
 
+  [pod.api]               a pod's group as the kubelet makes it, /kubepods/burstable/api here; group = \"pod.api\" names it
+  requests.cpu = \"500m\"   becomes cpu.weight; without, the limit
+  limits.cpu = 2          becomes cpu.max
+  \"cpu.max.burst\", cpuCFSQuotaPeriod = \"100ms\"
+  [pod.api.container.web] a container's group below it, with the same keys: \"pod.api.web\"
+  weights = \"2021\"        before all tables: shares become weights as in runc before 1.3.2; else \"2025\"
+  [container.web]         docker run: cpus, cpu-shares, cpu-quota, cpu-period, cpuset-cpus
+  [unit.db]               systemd: CPUWeight, CPUQuota = \"20%\", CPUQuotaPeriodSec, AllowedCPUs, Slice
+
   [[workload]]
   run = \"hackbench -g 4\"  any workload's command line; files in it lie beside this one. Or tasks: [[workload.task]]
   name = \"noise\"          the first word of run, numbered where repeated; metrics and outputs bear it

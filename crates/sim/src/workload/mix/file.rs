@@ -11,6 +11,7 @@ use toml::{Table, Value};
 
 use super::agenda::LauncherAction;
 use super::changed_keys::{ChangedKey, change};
+use super::containers::{self, NamedGroup};
 use super::lines::{self, KeyLines};
 use super::member::MixEntry;
 use super::place::{self, KeyError, MemberPlace, take, text, whole, yes_or_no};
@@ -116,6 +117,9 @@ struct MixReader<'r> {
 
 impl MixReader<'_> {
     fn file(&mut self, mut table: Table, stem: &str) -> Result<(), KeyError> {
+        let named = containers::take_groups(&mut table)?;
+        named.iter().try_for_each(|group| self.named_group(group))?;
+        containers::put_paths(&mut table, &named)?;
         let groups = take(&mut table, "group", table_of)?.unwrap_or_default();
         for (path, files) in &groups {
             self.group(path, files).map_err(|wrong| wrong.below("group"))?;
@@ -152,12 +156,21 @@ impl MixReader<'_> {
             }
         }
         if let Some(key) = table.keys().next() {
-            const HAS: &str =
-                "a file has [group.\"/PATH\"], [[workload]] and [[at]], or [[task]] and what 'tasks' has";
-            let meant = may_be_meant(key, ["group", "workload", "at", "task"]);
+            const HAS: &str = "a file has [group.\"/PATH\"], [pod.NAME], [container.NAME], [unit.NAME], [[workload]] and [[at]], or [[task]] and what 'tasks' has";
+            let words = ["group", "workload", "at", "task", "weights"].into_iter().chain(containers::TABLES);
+            let meant = may_be_meant(key, words);
             return Err(KeyError::new(key, option_for(key).unwrap_or_else(|| format!("{meant}{HAS}"))));
         }
         self.events(events)
+    }
+
+    /// The group of a pod, a container or a unit. What `[group]` says of it comes later and goes before.
+    fn named_group(&mut self, group: &NamedGroup) -> Result<(), KeyError> {
+        let wrong = |wrong: KeyError| wrong.below(&group.name);
+        let path =
+            place::group_path(&group.path).map_err(|problem| KeyError::new(group.name.as_str(), problem))?;
+        let Some(number) = self.group_at(&path) else { return Ok(()) };
+        write(&mut self.plan.groups[number], &group.files).map(drop).map_err(wrong)
     }
 
     /// A group and its files.

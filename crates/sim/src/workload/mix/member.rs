@@ -166,7 +166,8 @@ impl MixMember {
         let (_, count) = self.workload.progress()?;
         let started = self.started?;
         let since = self.workload.settled().map_or(started, |settled| settled.max(started));
-        Some(MemberProgress { name: &self.name, count, since, until: self.ended })
+        let last = self.workload.counted_at();
+        Some(MemberProgress { name: &self.name, count, since, until: self.ended, last })
     }
 
     /// When it ends by itself or is stopped, from the mix's beginning on.

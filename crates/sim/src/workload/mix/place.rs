@@ -38,7 +38,8 @@ impl KeyError {
 
     /// Seen from further up: the key lies below `above`.
     pub fn below(self, above: &str) -> KeyError {
-        KeyError { key: format!("{above}.{}", self.key), ..self }
+        let key = if self.key.is_empty() { above.to_string() } else { format!("{above}.{}", self.key) };
+        KeyError { key, ..self }
     }
 }
 

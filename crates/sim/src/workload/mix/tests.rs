@@ -327,6 +327,61 @@ fn groups_of_workloads_lie_in_their_places() {
     assert_eq!(all, expected);
 }
 
+/// A pod, a container and a unit are groups like any other; what `[group]` says of them goes before.
+#[test]
+fn pods_containers_and_units_are_named_as_groups() {
+    let text = "[pod.api]\nrequests.cpu = 1\n[container.web]\ncpu-shares = 512\n[unit.db]\nCPUWeight = 50\n\
+        [group.'/kubepods']\ncpu.weight = 303\n[group.'/kubepods/burstable/api']\ncpu.weight = 7\n\
+        [[workload]]\nrun = 'pipe'\ngroup = 'pod.api'\n[[workload]]\nrun = 'pipe'\ngroup = 'container.web'\n\
+        [[workload]]\n[[workload.task]]\nname = 'a'\ngroup = 'unit.db'\nsteps = ['run 1us']\n\
+        [[at]]\ntime = '1s'\nmove = 'pipe'\nto = 'unit.db'\n[[at]]\ntime = '1s'\ngroup = 'pod.api'\ncpu.max = '5000'\n";
+    let groups = build(text).expect("a mix").groups();
+    let all = groups.iter().map(|group| (group.name.as_str(), group.weight)).collect::<Vec<_>>();
+    let expected = [
+        ("/kubepods", 303),
+        ("/kubepods/burstable", 100),
+        ("/kubepods/burstable/api", 7),
+        ("/system.slice", 100),
+        ("/system.slice/docker-web.scope", 59),
+        ("/system.slice/db.service", 50),
+    ];
+    assert_eq!(all, expected);
+    each_is_refused(&[
+        ("[pod.api]\nlimits.cpu = '500x'\n", "line 2: pod.api.limits.cpu: '500x' is no amount of CPUs"),
+        ("[pod.api]\nlimits.cpu = 1\n\"cpu.max.burst\" = 900000\n", "line 1: pod.api.cpu.max: "),
+        (
+            "[pod.api]\n[[workload]]\nrun = 'pipe'\ngroup = 'pod.ape'",
+            "line 4: workload[0].group: there is no [pod.ape]: pod.api may be meant; the file has pod.api",
+        ),
+        (
+            "[[task]]\nname = 'a'\ngroup = 'unit.x'\nsteps = ['run 1us']",
+            "line 3: task[0].group: there is no [unit.x]: the file has none",
+        ),
+    ]);
+}
+
+/// Pods that request one CPU and four share one as their weights say: 100 to 303, and 39 to 157 under the former rule.
+#[test]
+fn pods_share_as_their_requests_say() {
+    for (rule, expected) in [("2025", 100.0 / 303.0), ("2021", 39.0 / 157.0)] {
+        let text = format!(
+            "weights = {rule}\n[pod.a]\nrequests.cpu = 1\n[pod.b]\nrequests.cpu = 4\n\
+             [[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'one'\ngroup = 'pod.a'\n\
+             [[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'two'\ngroup = 'pod.b'\n"
+        );
+        let [one, two] = shares("v6.6", &text, 500, 3500);
+        assert!((one / two - expected).abs() < expected * 0.07, "{rule}: {one} : {two}");
+    }
+}
+
+/// A limit of a quarter of a CPU is a quota of 25 ms each 100 ms.
+#[test]
+fn a_pods_limit_is_a_quota() {
+    let text = format!("[pod.a]\nlimits.cpu = '250m'\n{}", TWO.replace("'/one'", "'pod.a'"));
+    let [one, two] = shares("v6.6", &text, 500, 3500);
+    assert!((0.23..0.27).contains(&(one / (one + two))), "{one} : {two}");
+}
+
 /// Each text, as it is or with a workload behind it, is refused in one line that has these words.
 #[track_caller]
 fn each_is_refused(cases: &[(&str, &str)]) {

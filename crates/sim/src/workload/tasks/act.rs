@@ -266,9 +266,11 @@ impl TasksWorkload {
         let Some(number) = number else {
             thread.advance();
             let latency = now.since(thread.began);
-            self.replies.add(1, counts);
+            self.replies.add_at(now, counts);
+            let task = &mut self.tasks[thread.task];
+            task.rhythm.reply(&mut thread.last_reply, now, counts);
             if counts {
-                self.tasks[thread.task].latencies.add(latency);
+                task.latencies.add(latency);
             }
             return None;
         };
@@ -282,9 +284,10 @@ impl TasksWorkload {
         let born = thread.request.map_or(thread.began, |request| request.born);
         // What one task answers to another is a part of something.
         match thread.request.and_then(|request| request.caller) {
-            None => self.replies.add(1, counts),
-            Some(_) => self.answers.add(1, counts),
+            None => self.replies.add_at(now, counts),
+            Some(_) => self.answers.add_at(now, counts),
         }
+        queue.rhythm.reply(&mut queue.last_reply, now, counts);
         if counts {
             queue.latencies.add(now.since(born));
         }

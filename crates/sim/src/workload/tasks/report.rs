@@ -9,6 +9,7 @@ use fairlab_event::Ns;
 use super::TasksWorkload;
 use super::histogram::TimeHistogram;
 use super::plan::Op;
+use super::rhythm::ReplyRhythm;
 
 /// The percentiles that are printed, in per mille.
 const PERMILLE: [(&str, u64); 3] = [("p50", 500), ("p99", 990), ("p99.9", 999)];
@@ -21,16 +22,18 @@ impl TasksWorkload {
         self.plan.duration.map_or(length, |duration| length.min(duration)).as_secs_f64()
     }
 
-    /// What is replied to, by name, with how long that took.
-    fn replied(&self) -> Vec<(&str, &TimeHistogram)> {
+    /// What is replied to, by name, with how long that took and how evenly it came.
+    fn replied(&self) -> Vec<(&str, &TimeHistogram, &ReplyRhythm)> {
         let replies =
             |wanted: &dyn Fn(&Op) -> bool| self.plan.tasks.iter().any(|task| task.steps.iter().any(wanted));
         let queues = self.queues.iter().enumerate();
         let queues = queues.filter(|(number, _)| replies(&|op| *op == Op::Reply(Some(*number))));
         let tasks = self.plan.tasks.iter().zip(&self.tasks);
         let tasks = tasks.filter(|(plan, _)| plan.steps.contains(&Op::Reply(None)));
-        let queues = queues.map(|(_, queue)| (queue.spec.name.as_str(), &queue.latencies));
-        queues.chain(tasks.map(|(plan, state)| (plan.name.as_str(), &state.latencies))).collect()
+        let queues = queues.map(|(_, queue)| (queue.spec.name.as_str(), &queue.latencies, &queue.rhythm));
+        queues
+            .chain(tasks.map(|(plan, state)| (plan.name.as_str(), &state.latencies, &state.rhythm)))
+            .collect()
     }
 
     /// The share of all CPUs' time that was burnt on a lock.
@@ -44,7 +47,7 @@ impl TasksWorkload {
         let mut text = String::new();
         let us = |time: Ns| time.0 as f64 / 1e3;
         let seconds = self.seconds(now);
-        for (name, latencies) in self.replied() {
+        for (name, latencies, _) in self.replied() {
             let (count, at) = (latencies.total(), |permille| us(latencies.permille(permille)));
             let rate = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
             let _ = writeln!(
@@ -82,7 +85,7 @@ impl TasksWorkload {
     pub(super) fn numbers(&self) -> Vec<(String, f64)> {
         let mut numbers = Vec::new();
         let seconds = self.seconds(self.now);
-        for (name, latencies) in self.replied() {
+        for (name, latencies, rhythm) in self.replied() {
             let rate = if seconds > 0.0 { latencies.total() as f64 / seconds } else { 0.0 };
             numbers.push((format!("{name} replies_per_s"), rate));
             for (percentile, permille) in PERMILLE {
@@ -90,6 +93,15 @@ impl TasksWorkload {
                 numbers.push((format!("{name} request_latency_ns_{percentile}"), value));
             }
             numbers.push((format!("{name} request_latency_ns_max"), latencies.max().0 as f64));
+            if rhythm.intervals.total() > 0 {
+                for (percentile, permille) in PERMILLE {
+                    let value = rhythm.intervals.permille(permille).0 as f64;
+                    numbers.push((format!("{name} reply_interval_ns_{percentile}"), value));
+                }
+                let longest = rhythm.intervals.max().0 as f64;
+                numbers.push((format!("{name} reply_interval_ns_max"), longest));
+            }
+            numbers.extend(rhythm.jitter().map(|jitter| (format!("{name} reply_jitter_ns_mean"), jitter)));
         }
         for queue in
             self.queues.iter().filter(|queue| queue.spec.size.is_some() && queue.spec.arrivals.is_some())

@@ -8,6 +8,7 @@ use fairlab_event::Ns;
 
 use super::histogram::TimeHistogram;
 use super::plan::{Arrivals, LockSpec, QueueSpec};
+use super::rhythm::{LastReply, ReplyRhythm};
 use crate::rng::RandomStream;
 use crate::workload::ThreadId;
 use crate::workload::tasks::duration::DurationSpec;
@@ -94,6 +95,8 @@ pub(super) struct RequestQueue {
     pub putters: VecDeque<ThreadId>,
     /// From arrival to reply.
     pub latencies: TimeHistogram,
+    pub rhythm: ReplyRhythm,
+    pub last_reply: LastReply,
     /// Arrivals for which there was no room.
     pub dropped: u64,
     /// The most that waited at once.
@@ -111,6 +114,8 @@ impl RequestQueue {
             takers: VecDeque::new(),
             putters: VecDeque::new(),
             latencies: TimeHistogram::default(),
+            rhythm: ReplyRhythm::default(),
+            last_reply: LastReply::default(),
             dropped: 0,
             longest: 0,
         }

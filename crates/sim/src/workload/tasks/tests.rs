@@ -76,6 +76,51 @@ fn is_near(value: f64, wanted: f64, part: f64) -> bool {
     (value - wanted).abs() <= wanted * part
 }
 
+/// A frame each 16 ms takes 4 ms, and each 10th one 12 ms: it comes 8 ms later than the others do.
+#[test]
+fn intervals_between_replies_tell_late_frames() {
+    let even = run(1, "[[task]]\nname = 'frame'\nsteps = ['timer 16ms', 'run 4ms', 'reply']", 8_000);
+    for name in ["p50", "p99.9", "max"] {
+        let interval = even.us(&format!("frame reply_interval_ns_{name}"));
+        assert!(is_near(interval, 16_000.0, 0.02), "{name}: {interval}");
+    }
+    assert!(even.us("frame reply_jitter_ns_mean") < 200.0, "{}", even.us("frame reply_jitter_ns_mean"));
+    let late = "[[task]]\nname = 'frame'\nsteps = [{ repeat = 9, steps = ['timer 16ms', 'run 4ms', 'reply'] }, \
+                'timer 16ms', 'run 12ms', 'reply']";
+    let late = run(1, late, 8_000);
+    assert!(is_near(late.us("frame reply_interval_ns_p50"), 16_000.0, 0.02));
+    assert!(is_near(late.us("frame reply_interval_ns_max"), 24_000.0, 0.02));
+    // Intervals of 16, 24, 8 and 16 ms are 8, 16 and 8 ms of difference, in ten frames.
+    assert!(is_near(late.us("frame reply_jitter_ns_mean"), 3_200.0, 0.05));
+    // Replies to a queue come at the pace of its arrivals.
+    let queue = "[queue.q]\narrivals = 'fixed 100/s'\n[[task]]\nname = 'a'\ncount = 2\nsteps = ['take q', 'run 1ms', 'reply q']";
+    let queue = run(2, queue, 4_000);
+    assert!(is_near(queue.us("q reply_interval_ns_p50"), 10_000.0, 0.02));
+}
+
+/// Two rounds of 3 s and two of 4 s are not equally many a second.
+#[test]
+fn few_rounds_count_by_the_time_of_the_last() {
+    let rate = |seconds: u32, until: u64| {
+        let run = run(1, &format!("[[task]]\nname = 'a'\nsteps = ['run {seconds}s']"), until * 1_000);
+        let workload = run.engine.workload(0);
+        let last = workload.counted_at();
+        assert!(last.is_none_or(|last| last <= run.engine.now()));
+        let rate = crate::workload::per_second(run.count as u64, last, Ns::ZERO, Ns::from_secs(until));
+        (run.count, rate)
+    };
+    let ((fast, by_fast), (slow, by_slow)) = (rate(3, 9), rate(4, 9));
+    assert_eq!((fast, slow), (2.0, 2.0), "both are in their third round");
+    assert!(is_near(by_fast, 1.0 / 3.0, 0.02) && is_near(by_slow, 0.25, 0.02), "{by_fast} {by_slow}");
+    assert_eq!(rate(20, 9), (0.0, 0.0));
+    let per_second = crate::workload::per_second;
+    assert_eq!(
+        per_second(100, Some(Ns::from_secs(1)), Ns::ZERO, Ns::from_secs(2)),
+        50.0,
+        "many count as they are"
+    );
+}
+
 /// One server of exponential work under Poisson arrivals: the time that a request stays is exponential, too, with the mean
 /// 1 / (µ − λ).
 #[test]

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use fairlab_event::Ns;
 
 use super::resources::QueuedRequest;
+use super::rhythm::LastReply;
 use crate::workload::{Action, ThreadId};
 
 /// How far the step is at which a thread is.
@@ -40,6 +41,8 @@ pub(super) struct TaskThread {
     /// Since when this round goes on.
     pub began: Ns,
     pub request: Option<QueuedRequest>,
+    /// Its last reply that was to nothing in a queue.
+    pub last_reply: LastReply,
     /// What it is about to put into a queue.
     pub outgoing: Option<QueuedRequest>,
     /// A reply to what it called has come.
