@@ -113,8 +113,6 @@ mod tests {
 
     use rustix::process::{WaitOptions, waitpid};
 
-    use std::hint::black_box;
-
     use super::*;
 
     /// Set in the process that [`a_sealed_process_frees_what_it_has_allocated`] starts.
