@@ -92,6 +92,39 @@ impl SideWords {
         Ok(values.iter().map(side).collect())
     }
 
+    /// The two sides with those between them that differ from the first in one thing alone: what each difference makes by itself.
+    ///
+    /// # Errors
+    /// There are not two sides, or they differ in one thing.
+    pub fn taken_apart(sides: Vec<SideWords>) -> Result<Vec<SideWords>, LabError> {
+        let [before, after] = <[SideWords; 2]>::try_from(sides).map_err(|sides| {
+            let problem = format!("--attribute takes two sides, and these are {}", sides.len());
+            LabError::new(problem, "leave the others out")
+        })?;
+        let is_new = |change: &&(String, String)| !before.changes.contains(change);
+        let with = |change: &(String, String)| SideWords {
+            name: format!("only {}={}", change.0, change.1),
+            changes: before.without(&change.0).chain([change.clone()]).collect(),
+        };
+        let is_gone = |change: &&(String, String)| !after.changes.iter().any(|(key, _)| *key == change.0);
+        let lacking = |change: &(String, String)| SideWords {
+            name: format!("only without {}", change.0),
+            changes: before.without(&change.0).collect(),
+        };
+        let with = after.changes.iter().filter(is_new).map(with);
+        let between = with.chain(before.changes.iter().filter(is_gone).map(lacking)).collect::<Vec<_>>();
+        if between.len() < 2 {
+            let problem = format!("sides {} and {} differ in one thing", before.name, after.name);
+            return Err(LabError::new(problem, "leave --attribute out: that makes the difference"));
+        }
+        Ok([vec![before], between, vec![after]].concat())
+    }
+
+    /// Its changes but that of a key.
+    fn without(&self, key: &str) -> impl Iterator<Item = (String, String)> {
+        self.changes.iter().filter(move |(changed, _)| changed != key).cloned()
+    }
+
     /// The side: what all have in common, with its changes. `kernel`: the common one's name.
     ///
     /// # Errors
@@ -281,6 +314,26 @@ mod tests {
             let error = made(sides, "pipe -l 3").expect_err(problem);
             assert!(error.problem.contains(problem), "{problem}: {error}");
         }
+    }
+
+    #[test]
+    fn each_difference_of_two_sides_is_tried_alone() {
+        let sides = |texts: &[&str]| {
+            let sides = texts.iter().map(|text| SideWords::parse(text).expect("a side")).collect();
+            SideWords::taken_apart(sides)
+        };
+        let between = sides(&["before: kernel=v6.5 n=4 x=1", "after: kernel=v6.6 n=4 machine=vm4"]).expect("sides");
+        let told = between.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let expected = [
+            "before: kernel=v6.5 n=4 x=1",
+            "only kernel=v6.6: n=4 x=1 kernel=v6.6",
+            "only machine=vm4: kernel=v6.5 n=4 x=1 machine=vm4",
+            "only without x: kernel=v6.5 n=4",
+            "after: kernel=v6.6 n=4 machine=vm4",
+        ];
+        assert_eq!(told, expected);
+        assert!(sides(&["a: n=4 x=1", "b: n=5 x=1"]).is_err(), "one difference");
+        assert!(sides(&["a: n=4", "b: n=5 x=2", "c: n=3"]).is_err(), "three sides");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct CompareArgs {
     /// A side, by its name and what it changes of all else that is said: 'before: kernel=v6.5', 'few: threads=4' (of a workload 'schbench
     /// -t {threads}'), 'small: group./pod.cpu.weight=39' (a key of the workload's file), 'long: base_slice_ns=6000000', 'big:
     /// machine=epyc-2s128'. Give two or more; the first is the baseline.
-    #[arg(long = "side", value_name = "NAME: KEY=VALUE…", conflicts_with_all = ["vary", "attribute"])]
+    #[arg(long = "side", value_name = "NAME: KEY=VALUE…", conflicts_with = "vary")]
     pub sides: Vec<String>,
     /// Sides that differ in one key alone, one for each value; the first is the baseline.
     #[arg(long, value_name = "KEY=VALUE,VALUE…", conflicts_with = "attribute")]
@@ -68,7 +68,7 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with_all = ["counts", "live", "schedstat"])]
     pub explain: bool,
     /// Says which changes between the two kernels make the difference: each change in its place, and those that matter also alone,
-    /// last, and in pairs. For the workload's main metric, or for each --metric.
+    /// last, and in pairs. For the workload's main metric, or for each --metric. Of two --side: what each difference makes alone.
     #[arg(long, conflicts_with_all = ["folders", "live", "schedstat", "out"])]
     pub attribute: bool,
 }

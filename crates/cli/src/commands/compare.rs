@@ -38,7 +38,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     if !args.schedstat.is_empty() {
         return schedstat::execute(args);
     }
-    if args.attribute {
+    if args.attribute && args.sides.is_empty() {
         check_two(&args.experiment.kernels, &setting.workload)?;
         return attribute::execute(args);
     }
@@ -91,7 +91,10 @@ fn sides_of(args: &CompareArgs, spec: &CompareSpec) -> Result<Sides, CliError> {
     if !args.live.is_empty() {
         return Ok(Sides::Commands { commands: args.live.clone(), runs: args.runs });
     }
-    let sides = SideWords::asked(&args.sides, args.vary.as_deref())?;
+    let mut sides = SideWords::asked(&args.sides, args.vary.as_deref())?;
+    if args.attribute {
+        sides = SideWords::taken_apart(sides)?;
+    }
     if sides.is_empty() {
         check_two(&asked.kernels, &asked.setting.workload)?;
     }
