@@ -322,7 +322,8 @@ mod tests {
             let sides = texts.iter().map(|text| SideWords::parse(text).expect("a side")).collect();
             SideWords::taken_apart(sides)
         };
-        let between = sides(&["before: kernel=v6.5 n=4 x=1", "after: kernel=v6.6 n=4 machine=vm4"]).expect("sides");
+        let between =
+            sides(&["before: kernel=v6.5 n=4 x=1", "after: kernel=v6.6 n=4 machine=vm4"]).expect("sides");
         let told = between.iter().map(ToString::to_string).collect::<Vec<_>>();
         let expected = [
             "before: kernel=v6.5 n=4 x=1",

@@ -183,6 +183,7 @@ impl Calibration {
         );
         let inside = "nothing to measure: any phase, any CPU";
         self.lack(&["phase_permille", "first_cpu_permille"], inside);
+        self.lack(&["steal_per_s", "steal_ns"], "a guest is told nothing of it");
         Ok(())
     }
 

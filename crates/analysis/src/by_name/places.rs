@@ -65,9 +65,13 @@ impl MachinePlaces {
         MachinePlaces { of_cpu, domains, tells, kinds }
     }
 
-    /// What CPU time that was spent on each CPU, by number, comes to on each kind of CPU, cache and node of which there are several.
+    /// What CPU time that was spent on each CPU, by number, comes to on each kind of CPU, cache and node of which there are several;
+    /// nothing where none was counted.
     pub(super) fn sums(&self, of_cpu: &[u64]) -> BTreeMap<String, u64> {
         let mut sums = BTreeMap::<String, u64>::new();
+        if of_cpu.is_empty() {
+            return sums;
+        }
         let mut add = |place: String, time: u64| {
             let sum = sums.entry(place).or_default();
             *sum = sum.saturating_add(time);

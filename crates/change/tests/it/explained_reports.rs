@@ -69,13 +69,13 @@ fn workers_wait_behind_each_other_beside_an_idle_cpu() {
 #[test]
 fn a_mask_of_idle_cpus_saves_looking_at_busy_ones() {
     let kernels = ["v5.10", "v5.10+idle-cpumask-v7"];
-    let answer = why(kernels, "xeon-2s80", "tbench -c 128 --run-ms 12", (3, 12));
+    let answer = why(kernels, "layout:2x1x20x2", "tbench -c 128 --run-ms 12", (6, 12));
     let told = first(&answer);
     assert!(told.contains("own work differs most where wakeups look for a CPU that is idle"), "{told}");
     let search = answer.work.iter().find(|work| work.work == "Search").expect("searches");
     assert!(search.sure && search.units_per_s < 0.8 * search.baseline_units_per_s, "{search:#?}");
     // Hogs are woken by nobody.
-    let without = why(kernels, "xeon-2s80", "jobs spin -n 80", (3, 40));
+    let without = why(kernels, "layout:2x1x20x2", "jobs spin -n 80", (3, 40));
     assert!(!first(&without).contains("wakeups look for a CPU"), "{}", first(&without));
 }
 
@@ -99,7 +99,7 @@ fn without_its_bias_balancing_pulls_more_and_nothing_comes_of_it() {
     let answer = why(kernels, "lkp-bdw-ep3", "jobs spawn -n 176 -r 20000 -k 1", (8, 1500));
     let told = first(&answer);
     assert!(told.starts_with("neither waits nor the scheduler's own work differ beyond chance"), "{told}");
-    assert!(told.contains("what balancing decides does: a busy CPU pulled tasks, "), "{told}");
+    assert!(told.contains("what balancing decides does: a busy CPU pulled "), "{told}");
     // One hog a CPU leaves balancing nothing to decide.
     let without = why(kernels, "lkp-bdw-ep3", "jobs spin -n 88", (4, 500));
     assert!(!first(&without).contains("what balancing decides"), "{}", first(&without));

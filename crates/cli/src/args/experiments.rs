@@ -146,7 +146,7 @@ pub struct BisectArgs {
     #[arg(long, value_name = "KEY=VALUES", conflicts_with_all = ["good", "bad", "on"])]
     pub vary: Option<String>,
     /// With --vary, the kernel; by default the newest release.
-    #[arg(long, value_name = "K", requires = "vary")]
+    #[arg(long, value_name = "K", requires = "vary", conflicts_with_all = ["good", "bad"])]
     pub kernel: Option<String>,
     /// A metric, or a claim that holds on the bad kernel: 'p99 > 2ms'. p50 to max are percentiles of wakeup latency. By default the
     /// workload's main metric.

@@ -3,7 +3,7 @@
 use fairlab_event::{Cpu, Ns, UntypedTracepoint};
 
 use crate::all_cpus::Shared;
-use crate::balance::rules::{IdlePolicyBusy, IdleReentry, NewidlePlace};
+use crate::balance::rules::{IdlePolicyBusy, NewidlePlace};
 use crate::cpumask::CpuMask;
 use crate::rq::{LockedRq, Rq};
 use crate::scheduler::Scheduler;
@@ -61,16 +61,6 @@ impl Scheduler {
     #[inline]
     pub fn newidle_is_skipped(&self, cpu: Cpu) -> bool {
         self.rqs[cpu.index()].newidle_skipped
-    }
-
-    /// The idle task of `cpu` is picked while it runs. To v6.11 that sets it anew.
-    ///
-    /// Kernel: `set_next_task_idle()`, kernel/sched/idle.c.
-    pub(crate) fn stay_idle(&mut self, cpu: Cpu) {
-        if self.shared.generation.balance.idle_reentry == IdleReentry::Searches {
-            self.rqs[cpu.index()].counters.sched_goidle += 1;
-            self.update_idle_core(cpu);
-        }
     }
 
     /// The pick that follows a search for work finds nothing of what that has pulled, and no other search follows: so nothing says

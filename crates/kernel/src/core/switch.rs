@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 
+use crate::balance::rules::IdleReentry;
 use crate::balance::{ArrivalUse, RepickedTask};
 use crate::core::rules::SkippedClock;
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
@@ -70,6 +71,16 @@ impl Scheduler {
         let nothing = PickDecision { task: idle, reason: PickReason::Nothing };
         let fair = || self.shared.pick_task_fair(rq.cfs);
         self.shared.pick_above_fair(rq).or_else(fair).unwrap_or(nothing)
+    }
+
+    /// The idle task of `cpu` is picked while it runs. To v6.11 that sets it anew.
+    ///
+    /// Kernel: `set_next_task_idle()`, kernel/sched/idle.c.
+    fn stay_idle(&mut self, cpu: Cpu) {
+        if self.shared.generation.balance.idle_reentry == IdleReentry::Searches {
+            self.rqs[cpu.index()].counters.sched_goidle += 1;
+            self.update_idle_core(cpu);
+        }
     }
 
     /// Lets `cpu` run `next`. `prev_state` is what the switch reports of the task that leaves. Returns whether tasks

@@ -104,6 +104,8 @@ fn each_source_alone_makes_runs_differ() {
             "device_irq_ns" => Some(("device_irqs_per_s", 1000)),
             "device_irqs_per_s" => Some(("device_irq_ns", 5_000)),
             "kworker_ns" => Some(("kworker_period_ns", 2_000_000)),
+            "steal_ns" => Some(("steal_per_s", 1000)),
+            "steal_per_s" => Some(("steal_ns", 100_000)),
             _ => None,
         };
         let mut machine = exact.clone();
@@ -115,6 +117,12 @@ fn each_source_alone_makes_runs_differ() {
         }
         if source.name == "kworker_period_ns" {
             machine.chance.kworker_period_ns = 2_000_000;
+        }
+        if source.name == "steal_per_s" {
+            machine.chance.steal_per_s = 1000;
+        }
+        if source.name == "steal_ns" {
+            machine.chance.steal_ns = 100_000;
         }
         let digests = [1, 2, 3, 4, 5].map(|seed| digest(&machine, &words, seed));
         assert!(digests.iter().any(|digest| *digest != digests[0]), "{}", source.name);

@@ -120,7 +120,8 @@ fn a_limit_above_holds_for_the_groups_below() {
 /// runtime all the same.
 #[test]
 fn a_moved_running_task_brings_runtime_to_the_queues_above_a_throttled_one() {
-    for kernel in KERNELS {
+    // From v6.18 on tasks are throttled one by one, on their way to user mode.
+    for kernel in KERNELS.into_iter().filter(|kernel| !["v6.18", "v7.2"].contains(kernel)) {
         let (mut bed, outer) = bed(kernel, 2);
         let inner = bed.scheduler.new_group(outer, 100);
         bed.limit(outer, 20, 100, 0);

@@ -1,3 +1,5 @@
+//! Pods, containers and units as files have them.
+
 use super::*;
 
 /// Groups of a file, each with its files.
