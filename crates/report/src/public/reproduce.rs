@@ -71,7 +71,7 @@ pub fn reproduce(report: &PublicReport, effort: &ReproductionEffort<'_>) -> Resu
         notes: report.notes.clone(),
         cannot: report.cannot.clone(),
         outcome,
-        partial: is_partial.then(|| PartialReport { judged: claims.len(), wanted: report.claims.len() }),
+        partial: is_partial.then_some(PartialReport { judged: claims.len(), wanted: report.claims.len() }),
         claims,
     })
 }

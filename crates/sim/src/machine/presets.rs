@@ -19,6 +19,9 @@ const LAST: u32 = u32::MAX;
 /// The kernel's own `RECLAIM_DISTANCE`.
 const RECLAIM_DISTANCE: u32 = 30;
 
+/// From how many busy cores on CPUs are how fast.
+type BoostSteps = &'static [(u32, u32)];
+
 /// A machine as data.
 #[derive(Debug)]
 pub struct Preset {
@@ -50,7 +53,7 @@ pub struct Preset {
     /// First CPU, last CPU and what they truly do, of 1024, where that is not what their kernel is told.
     true_speeds: &'static [(u32, u32, u32)],
     /// First CPU, last CPU, and from how many busy cores on they are how fast.
-    boosts: &'static [(u32, u32, &'static [(u32, u32)])],
+    boosts: &'static [(u32, u32, BoostSteps)],
     hz: u64,
     high_res_timers: bool,
     nohz_idle: bool,
@@ -148,7 +151,7 @@ impl Preset {
         for &(first, last, speed) in self.true_speeds {
             (first..=last).for_each(|cpu| cpus[cpu as usize] = speed);
         }
-        let boost = |&(first, last, steps): &(u32, u32, &[(u32, u32)])| Boost {
+        let boost = |&(first, last, steps): &(u32, u32, BoostSteps)| Boost {
             cpus: (first..=last).map(Cpu).collect(),
             steps: steps.to_vec(),
         };
