@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::initial_lists::InitialLists;
-use crate::kernel::newest_release;
+use crate::kernel::{Kernel, newest_release};
 use crate::merge::{counts_fields, read_counts};
 use crate::run::carry_out;
 use crate::warm_up::settling;
@@ -206,6 +206,13 @@ impl SourceKernel {
         Ok(built)
     }
 
+    /// The same kernel, built for the machine, with a lock of its own: what another thread has locked when a process is created stays
+    /// locked there for ever.
+    fn apart(&self, machine: &Machine, stop: &AtomicBool) -> Result<SourceKernel, LabError> {
+        let built = BTreeMap::from([(machine.hz, self.prepare(machine, &|_, _| (), stop)?)]);
+        Ok(SourceKernel { built: Arc::new(Mutex::new(built)), ..self.clone() })
+    }
+
     fn check(&self, built: &CachedKernel, machine: &Machine) -> Result<(), LabError> {
         let (name, manifest) = (&self.name, &built.manifest);
         if u64::from(manifest.hz) != machine.hz {
@@ -318,8 +325,9 @@ pub(crate) fn run(
     }
     // Its files are read here: the process of the run opens none.
     let workload = workloads::build(&spec.workload)?;
-    let work = |scheduler| carried_out(spec, workload, scheduler).map(Some);
-    let kernel = SourceKernel { recorded: spec.trace.is_some(), ..kernel.clone() };
+    let kernel = SourceKernel { recorded: spec.trace.is_some(), ..kernel.apart(&spec.machine, stop)? };
+    let own = RunSpec { kernel: Kernel::Source(Box::new(kernel.clone())), ..spec.clone() };
+    let work = |scheduler| carried_out(&own, workload, scheduler).map(Some);
     let sent = kernel.drive(&spec.machine, stop, work);
     // Where it did not end, the writer of the trace is gone.
     let left = spec.trace.as_deref().filter(|_| !matches!(sent, Ok(Some(_))));
@@ -409,6 +417,17 @@ fn received(sent: ChildResult) -> Result<RunResult, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machines;
+
+    /// Another thread may hold the kernel's lock when the process of a run is created.
+    #[test]
+    fn a_runs_process_has_a_lock_of_its_own() {
+        let kernel = SourceKernel::parse("src:debian:6.1").expect("a kernel");
+        let machine = machines::find("vm4").expect("a machine");
+        let apart = kernel.apart(&machine, &AtomicBool::new(false)).expect("it is built");
+        let _held = kernel.built.lock().expect("the lock");
+        assert!(apart.built.try_lock().is_ok_and(|built| built.contains_key(&machine.hz)));
+    }
 
     /// What a name says behind the tree, and the tree.
     fn read(name: &str) -> (String, Vec<String>) {
