@@ -9,18 +9,18 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_analysis::statistics::{
-    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, MetricVerdict, adjusted, judge, mean, paired,
-};
+use fairlab_analysis::statistics::{Estimate, MetricVerdict, mean, paired};
 use fairlab_lab::answer::{JsonWord, by_name};
-use fairlab_lab::names::no_metric;
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{
     ExperimentSide, LabError, Progress, RunResult, RunSetting, RunSpec, SettingWords, run_all,
 };
 use serde::Serialize;
 
-use crate::bisect::{BisectQuestion, KernelCriterion, KernelState, LineTests, looks, looks_at_ends};
+use crate::bisect::{
+    BisectQuestion, KernelCriterion, KernelState, LineTests, is_sure, looks, looks_at_ends, values_in,
+    verdict_of,
+};
 use crate::side_words::SideWords;
 use crate::trials::SearchHalt;
 
@@ -174,6 +174,9 @@ pub struct ThresholdAnswer {
     pub error: Option<f64>,
     /// All runs.
     pub runs: usize,
+    /// How many seeds they have, from the first on.
+    #[serde(skip)]
+    pub seeds: usize,
     /// Values that were judged, in the order of judgements.
     pub steps: Vec<ThresholdStep>,
 }
@@ -230,6 +233,7 @@ pub fn threshold(spec: &ThresholdSpec<'_>, runs: &ThresholdRuns<'_>) -> Result<T
         command: None,
         error: None,
         runs: 0,
+        seeds: 0,
         steps: Vec::new(),
     };
     let mut search = Search { spec, runs, known: BTreeMap::new(), answer };
@@ -238,7 +242,8 @@ pub fn threshold(spec: &ThresholdSpec<'_>, runs: &ThresholdRuns<'_>) -> Result<T
         Err(SearchHalt::Stopped) => search.answer.stopped = true,
         Err(SearchHalt::Failed(error)) => return Err(error),
     }
-    search.answer.runs = search.known.values().map(|(_, runs)| runs.len()).sum();
+    let runs = || search.known.values().map(|(_, runs)| runs.len());
+    (search.answer.runs, search.answer.seeds) = (runs().sum(), runs().max().unwrap_or(0));
     Ok(search.answer)
 }
 
@@ -278,19 +283,16 @@ impl Search<'_, '_> {
 
     /// Whether the two ends differ by more than the margin; `Some`: the search is over.
     fn compare_ends(&mut self, last: usize, error: f64) -> Result<Option<ThresholdFinding>, SearchHalt> {
-        let better = BetterDirection::of_metric(&self.spec.metric);
         for (look, runs) in looks_at_ends(self.spec.runs_max).into_iter().enumerate() {
             self.ensure(&[0, last], runs)?;
             let estimate = self.estimate(0, last)?;
             self.answer.ratio_of_ends = estimate.ratio;
-            let is_real = adjusted(&[estimate.p])[0].is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
-            let spent = error / ((look + 1) * (look + 2)) as f64;
-            match judge(&estimate, better, self.spec.margin, is_real) {
+            match verdict_of(&self.spec.metric, self.spec.margin, &estimate).0 {
                 MetricVerdict::Equivalent => return Ok(Some(ThresholdFinding::Nothing)),
                 MetricVerdict::OneCourse if runs >= self.spec.runs_max => {
                     return Ok(Some(ThresholdFinding::OneCourse));
                 }
-                verdict if verdict.is_difference() && estimate.p.is_some_and(|p| p <= spent) => {
+                verdict if verdict.is_difference() && is_sure(&estimate, look, error) => {
                     return Ok(None);
                 }
                 _ => {}
@@ -363,14 +365,7 @@ impl Search<'_, '_> {
     /// The metric in each run of a place.
     fn values(&self, place: usize) -> Result<Vec<f64>, LabError> {
         let (side, runs) = &self.known[&place];
-        let values = runs.iter().filter_map(|run| run.metric(&self.spec.metric)).collect::<Vec<_>>();
-        match runs.first() {
-            Some(run) if values.len() < runs.len() => {
-                let known = run.metrics.iter().map(|(name, _)| name.as_str());
-                Err(no_metric(&format!("runs of {}", side.name), &self.spec.metric, known))
-            }
-            _ => Ok(values),
-        }
+        values_in(runs, &side.name, &self.spec.metric)
     }
 
     /// Sees to it that each place has so many runs.
@@ -385,7 +380,8 @@ impl Search<'_, '_> {
             let seeds =
                 (runs.len()..wanted).map(|number| self.spec.asked.first_seed.wrapping_add(number as u64));
             let by_name = self.spec.asked.by_name.cloned().unwrap_or_default();
-            specs.extend(seeds.map(|seed| RunSpec { by_name: by_name.clone(), ..side.spec(seed) }));
+            let time = self.spec.asked.time;
+            specs.extend(seeds.map(|seed| RunSpec { by_name: by_name.clone(), time, ..side.spec(seed) }));
         }
         if specs.is_empty() {
             return Ok(());
@@ -459,6 +455,7 @@ mod tests {
             matches!(answer.finding, ThresholdFinding::Nothing | ThresholdFinding::Undecided),
             "{answer:?}"
         );
+        assert!(answer.seeds >= 10 && answer.runs == 2 * answer.seeds, "both ends ran: {answer:?}");
         assert_eq!((answer.first_as_after, answer.error), (None, None));
     }
 }

@@ -174,6 +174,9 @@ fn millisecond() -> u64 {
 /// The longest piece of kernel work.
 const COST_MAX_NS: u64 = 1_000_000_000;
 
+/// The latest and longest limit of CPUs' speed, ms.
+const LIMIT_MAX_MS: u64 = 86_400_000;
+
 /// The longest wait of a governor between two frequencies, us.
 const RATE_LIMIT_MAX_US: u64 = 60_000_000;
 
@@ -376,6 +379,10 @@ impl MachineFile {
             Ok(Boost { cpus: present("boost", &table.cpus, topology)?, steps })
         };
         let limit = |table: &LimitTable| {
+            let times = [Some(table.from_ms), table.lasts_ms, table.every_ms];
+            if times.into_iter().flatten().any(|time| time > LIMIT_MAX_MS) {
+                return Err(format!("limit: a time of CPUs {} is longer than a day", table.cpus));
+            }
             let (lasts, every) = (table.lasts_ms.map(Ns::from_ms), table.every_ms.map(Ns::from_ms));
             if every.is_some_and(|every| lasts.is_none_or(|lasts| lasts == Ns::ZERO || lasts >= every)) {
                 return Err("limit: every_ms asks for a lasts_ms that is shorter, and not 0".to_string());

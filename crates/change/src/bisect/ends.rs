@@ -3,7 +3,7 @@
 //! Must not know: what lies between them.
 
 use fairlab_analysis::statistics::{
-    BetterDirection, FALSE_DISCOVERY_RATE, MetricVerdict, adjusted, judge, paired,
+    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, MetricVerdict, adjusted, judge, paired,
 };
 
 use super::answer::SearchFinding;
@@ -41,8 +41,7 @@ pub(super) fn compare_ends(
             return Err(SearchHalt::Stopped);
         }
         let compared = row.insert(compared(trials, (good, bad), metric, margin)?);
-        let spent = error / ((look + 1) * (look + 2)) as f64;
-        let sure = compared.estimate.p.is_some_and(|p| p <= spent);
+        let sure = is_sure(&compared.estimate, look, error);
         match compared.verdict {
             MetricVerdict::OneCourse
                 if look == last || trials.are_seedless(good) || trials.are_seedless(bad) =>
@@ -56,6 +55,19 @@ pub(super) fn compare_ends(
         }
     }
     Ok(EndsVerdict::Over(SearchFinding::Undecided))
+}
+
+/// Whether a difference is sure at this look, of all of which one is wrong with a probability of at most `error`.
+pub(crate) fn is_sure(estimate: &Estimate, look: usize, error: f64) -> bool {
+    let spent = error / ((look + 1) * (look + 2)) as f64;
+    estimate.p.is_some_and(|p| p <= spent)
+}
+
+/// What a comparison in this metric alone comes to, and its p value as that of a family of one.
+pub(crate) fn verdict_of(metric: &str, margin: f64, estimate: &Estimate) -> (MetricVerdict, Option<f64>) {
+    let q = adjusted(&[estimate.p])[0];
+    let is_real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
+    (judge(estimate, BetterDirection::of_metric(metric), margin, is_real), q)
 }
 
 /// Numbers of runs of both ends after which is looked.
@@ -81,17 +93,16 @@ pub(super) fn compared(
     baseline.truncate(shared);
     new.truncate(shared);
     let estimate = paired(&baseline, &new);
-    let q = adjusted(&[estimate.p])[0];
-    let better = BetterDirection::of_metric(metric);
+    let (verdict, q) = verdict_of(metric, margin, &estimate);
     Ok(ComparisonRow {
         name: metric.to_string(),
         kernel: other.name().to_string(),
-        verdict: judge(&estimate, better, margin, q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE)),
+        verdict,
         estimate,
         baseline,
         values: new,
         pairing: Pairing::Paired,
-        better,
+        better: BetterDirection::of_metric(metric),
         q,
         more: None,
         baseline_modes: None,

@@ -9,7 +9,7 @@ use super::answer::{JudgedKernel, KernelState};
 use super::question::{BisectQuestion, MetricClaim};
 use crate::trials::{SearchHalt, SearchTrials};
 use fairlab_lab::names::no_metric;
-use fairlab_lab::{Kernel, LabError};
+use fairlab_lab::{Kernel, LabError, RunResult};
 
 /// Runs after which a kernel is looked at; beyond, at every doubling.
 const LOOKS: [usize; 6] = [4, 6, 9, 13, 20, 30];
@@ -66,11 +66,18 @@ pub(super) fn scaled(values: &[f64], floor: Option<f64>) -> Vec<f64> {
 /// # Errors
 /// No run has it.
 pub(crate) fn values(trials: &SearchTrials<'_>, kernel: &Kernel, metric: &str) -> Result<Vec<f64>, LabError> {
-    let runs = trials.runs(kernel);
+    values_in(trials.runs(kernel), kernel.name(), metric)
+}
+
+/// The metric's value in each of these runs, which are those of `whose`.
+///
+/// # Errors
+/// A run lacks it.
+pub(crate) fn values_in(runs: &[RunResult], whose: &str, metric: &str) -> Result<Vec<f64>, LabError> {
     let values = runs.iter().filter_map(|run| run.metric(metric)).collect::<Vec<_>>();
     if let (true, Some(run)) = (values.len() < runs.len(), runs.first()) {
         let known = run.metrics.iter().map(|(name, _)| name.as_str());
-        return Err(no_metric(&format!("runs of {}", kernel.name()), metric, known));
+        return Err(no_metric(&format!("runs of {whose}"), metric, known));
     }
     Ok(values)
 }

@@ -34,14 +34,14 @@ pub fn execute(args: &BisectArgs, key: OrderedKey, runs_max: usize) -> Result<()
     let asked = SettingWords { by_name: Some(&by_name), ..asked };
     let spec = ThresholdSpec { key, kernel, asked, metric, margin: args.margin, error: args.error, runs_max };
     let exports = args.export.create()?;
+    experiment::prepare([(&first.kernel, &first.machine)].into_iter())?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("bisect, this step");
     let show = |done| progress.show(done);
     let runs = ThresholdRuns { jobs: experiment::jobs(args.setting.jobs), on_progress: &show, stop: &stop };
     let found = threshold(&spec, &runs)?;
     drop(progress);
-    let seeds = (0..found.steps.iter().map(|step| step.runs).max().unwrap_or(0) as u64)
-        .map(|offset| args.seed.wrapping_add(offset));
+    let seeds = (0..found.seeds as u64).map(|offset| args.seed.wrapping_add(offset));
     let provenance = provenance::here()
         .by(first.kernel.origin())
         .kernel(first.kernel.name())

@@ -492,11 +492,8 @@ published = [1, 0.5]
             let name = &report.name;
             fairlab_lab::machines::find(&report.machine).unwrap_or_else(|error| panic!("{name}: {error}"));
             fairlab_lab::workloads::build(&report.workload).unwrap_or_else(|error| panic!("{name}: {error}"));
-            for claim in &report.claims {
-                let kernels = claim.kernels.iter().filter(|_| report.sides.is_empty());
-                for kernel in kernels {
-                    fairlab_lab::Kernel::parse(kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
-                }
+            for kernel in report.kernels() {
+                fairlab_lab::Kernel::parse(&kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
             }
         }
     }

@@ -16,7 +16,7 @@ use super::cpu::CpuPhase;
 use crate::machine::IdleState;
 use crate::scheduler_core::SchedulerCore;
 
-/// As far away as a timer can be where there is none (`KTIME_MAX` of what is left of a year).
+/// How far away the next timer counts as where there is none: half a year, of which no part can be told from any other that is long.
 const NO_TIMER: Ns = Ns::from_secs(1 << 24);
 
 /// How many idle times are remembered (`INTERVALS`).
