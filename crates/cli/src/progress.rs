@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -271,16 +271,38 @@ pub fn end_on_interrupt() -> Result<(), CliError> {
     on_signals(|_| end())
 }
 
-/// Has Ctrl-C remove `path`, if there is one, and end the program.
-pub fn remove_on_interrupt(path: Option<&Path>) -> Result<(), CliError> {
-    let path = path.map(Path::to_path_buf);
+/// What `create` makes; Ctrl-C removes the file that `building` tells of it, if there is one, and ends the program. Signals are caught
+/// before there is a file: one that came in between would leave it.
+pub fn removed_on_interrupt<F>(
+    create: impl FnOnce() -> Result<F, CliError>,
+    building: impl FnOnce(&F) -> Option<&Path>,
+) -> Result<F, CliError> {
+    let path = Arc::new(Mutex::new(None::<PathBuf>));
+    let seen = Arc::clone(&path);
+    // Held while the file is made.
+    let mut kept = path.lock().unwrap_or_else(PoisonError::into_inner);
     on_signals(move |_| {
-        if let Some(path) = &path {
+        if let Some(path) = made_soon(&seen) {
             // There may be nothing to remove any more.
             let _ = std::fs::remove_file(path);
         }
         end();
-    })
+    })?;
+    let file = create()?;
+    *kept = building(&file).map(Path::to_path_buf);
+    drop(kept);
+    Ok(file)
+}
+
+/// The path, once it is told. A pipe that nobody reads from is never opened: nothing is waited for without an end.
+fn made_soon(path: &Mutex<Option<PathBuf>>) -> Option<PathBuf> {
+    for _ in 0..100 {
+        match path.try_lock() {
+            Ok(path) => return path.clone(),
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::trace;
 use crate::args::{AnswerFormat, ConvertArgs};
 use crate::error::CliError;
 use crate::output;
-use crate::progress::remove_on_interrupt;
+use crate::progress::removed_on_interrupt;
 use crate::provenance;
 use crate::tell;
 
@@ -45,8 +45,7 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
             "name another file: a copy does not carry everything",
         ));
     }
-    let mut file = TraceFile::create(output, args.to)?;
-    remove_on_interrupt(file.building())?;
+    let mut file = removed_on_interrupt(|| Ok(TraceFile::create(output, args.to)?), TraceFile::building)?;
     let options = args.reading.options();
     let system = RefCell::<System>::default();
     let mut kept = SelectedSink::new(args.chosen.chosen(), &mut file);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::trace;
 use crate::args::{AnswerFormat, ViewArgs};
 use crate::error::CliError;
-use crate::progress::{ReadingLine, remove_on_interrupt};
+use crate::progress::{ReadingLine, removed_on_interrupt};
 use crate::{output, provenance, tell};
 
 /// A page is no larger, but for names: so much of it may be the traces' numbers, before base64 makes them a third longer.
@@ -25,8 +25,8 @@ const BLOB_BYTES_MAX: usize = 17 << 20;
 pub fn execute(args: &ViewArgs) -> Result<(), CliError> {
     let traces = args.traces.iter().map(|path| trace_below(path)).collect::<Result<Vec<_>, _>>()?;
     // A wrong path costs no time.
-    let mut file = OutputFile::create(&args.output).map_err(|error| failed(&args.output, &error))?;
-    remove_on_interrupt(file.building())?;
+    let create = || OutputFile::create(&args.output).map_err(|error| failed(&args.output, &error));
+    let mut file = removed_on_interrupt(create, OutputFile::building)?;
     let mut from = provenance::here();
     let mut drawn = Vec::new();
     for path in &traces {

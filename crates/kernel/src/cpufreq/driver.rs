@@ -46,7 +46,7 @@ impl Scheduler {
 
     /// Whether a governor sets the clock of `cpu`.
     pub(crate) fn has_governor(&self, cpu: Cpu) -> bool {
-        self.shared.cpufreq.policy_of.get(cpu.index()).copied().flatten().is_some()
+        self.shared.policy_of(cpu).is_some()
     }
 
     /// The policies whose clocks threads set, by number.

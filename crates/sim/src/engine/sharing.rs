@@ -19,15 +19,13 @@ use fairlab_kernel::{CpuMask, TaskId, Topology};
 
 use super::cpu::CpuPhase;
 use super::{ComputeSegment, Engine};
+use crate::machine::speed::WHOLE;
 use crate::machine::{Machine, Sharing};
 use crate::scheduler_core::{LineUse, SchedulerCore};
 use crate::workload::MemoryUse;
 use bandwidth::MemoryBandwidth;
 use lines::CacheLines;
 use refill::Caches;
-
-/// Speeds and shares are parts of this.
-const WHOLE: u64 = 1024;
 
 /// How far two CPUs are from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,8 +13,8 @@
 use fairlab_event::Cpu;
 use fairlab_kernel::{CpuMask, Topology};
 
-use super::WHOLE;
 use crate::machine::Sharing;
+use crate::machine::speed::WHOLE;
 
 /// Factors are parts of this.
 const ONE: u64 = 1 << 20;
