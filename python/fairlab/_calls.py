@@ -174,7 +174,8 @@ def compare(
     side: Mapping[str, Mapping[str, object]] | None = None,
     vary: Mapping[str, Sequence[object]] | None = None,
     machine: str = MACHINE,
-    runs: int = 10,
+    runs: int | None = None,
+    runs_max: int = 30,
     seed: int = 1,
     duration: Time | None = None,
     warmup: Time | None = None,
@@ -197,7 +198,8 @@ def compare(
     side: what each changes of the rest: ``{"few": {"threads": 4}, "many": {"threads": 8, "kernel": "v6.6"}}``. Keys are kernel, machine,
     workload, warmup, duration, a name in braces (``"schbench -t {threads}"``), a key of the workload's file (``"group./pod.cpu.weight"``),
     or a setting of the kernel. vary: sides that differ in one key alone: ``{"threads": [4, 8]}``. One kernel at most is given then.
-    runs: how many runs each kernel gets; each run has a seed of its own, which every kernel gets.
+    runs: how many runs each side gets; each run has a seed of its own, which every side gets. Without, runs end as soon as the answer is
+    sure for the workload's main metric, each ``metric`` or each rule, at the latest after runs_max. Runs in real time are 10.
     metric: only this one, or these. margin: differences below this share of the baseline are of no interest (``"1%"``, 0.01).
     fail_on: a gate's rules, what must not happen: ``"p99>+5%"``, ``"throughput<-2%"``, ``"cyclictest p99>+200us"``; see
     :attr:`Comparison.gate`. explain: why tasks wait longer or shorter, too; see :attr:`Comparison.causes`.
@@ -205,8 +207,8 @@ def compare(
     """
     asked = _asked(locals()) | {"sides": _sides(side), "varied": _varied(vary)}
     wanted, pairs = _wanted(metric, margin, fail_on, explain)
-    request = _request("compare", workload, names(kernel), asked, [("--kernel", names(kernel)), ("--side", asked["sides"]), ("--vary", asked["varied"]), ("--runs", runs), *pairs])
-    return _compared({"request": request, "runs": runs}, request["names"], wanted, request["words"])
+    request = _request("compare", workload, names(kernel), asked, [("--kernel", names(kernel)), ("--side", asked["sides"]), ("--vary", asked["varied"]), ("--runs", runs), ("--runs-max", None if runs_max == 30 else runs_max), *pairs])
+    return _compared({"request": request, "runs": runs, "runs_max": runs_max}, request["names"], wanted, request["words"])
 
 
 def compare_folders(

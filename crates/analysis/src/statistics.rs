@@ -13,6 +13,7 @@ mod describe;
 mod difference;
 mod estimate;
 mod family;
+mod looks;
 mod modes;
 mod planning;
 #[cfg(test)]
@@ -28,10 +29,11 @@ pub use describe::{harmonic_mean, mean, median, standard_deviation};
 pub use difference::{MeanDifference, paired_difference, unpaired_difference};
 pub use estimate::{BetterDirection, Estimate, IntervalMethod, MetricVerdict, PER_WORK, judge};
 pub use family::{FALSE_DISCOVERY_RATE, adjusted};
+pub use looks::{LookLevels, LookPlan};
 pub use modes::{RunMode, RunModes, two_modes};
 pub use planning::{MoreRuns, more_runs};
 pub use rank::{rank_sum_p, shift_of_ranks};
-pub use student::{mean_interval, paired, unpaired};
+pub use student::{mean_interval, paired, paired_at_look, unpaired, unpaired_at_look};
 
 /// Differences smaller than this share of the baseline are of no interest, unless the user says otherwise.
 pub const MARGIN: f64 = 0.01;

@@ -11,11 +11,11 @@ use fairlab_kernel::generation::{GenerationStep, LoggedCommit, MainlineRelease};
 use fairlab_lab::{Kernel, LabError};
 use fairlab_native::history::{CommitOrder, HistoryCommit};
 
-pub(crate) use log::LogWay;
-use tree::TreeWay;
+pub use log::LogWay;
+pub use tree::TreeWay;
 
 /// The way: kernels by position, 0 is where it begins.
-pub(crate) enum CommitPath {
+pub enum CommitPath {
     /// Through the model's log.
     Log(LogWay),
     /// Through the commits of a repository.
@@ -79,7 +79,8 @@ impl WayStep {
 }
 
 /// The ends of a way that a search takes.
-pub(crate) struct PathEnds {
+pub struct PathEnds {
+    /// It, from the older end.
     pub way: CommitPath,
     /// Whether it begins at the first of the two kernels that were named.
     pub begins_at_first: bool,
@@ -90,7 +91,7 @@ impl CommitPath {
     ///
     /// # Errors
     /// The two have no history in common.
-    pub(crate) fn between(
+    pub fn between(
         one: &Kernel,
         other: &Kernel,
         what: &str,
@@ -106,7 +107,7 @@ impl CommitPath {
     }
 
     /// The last position of the way itself.
-    pub(crate) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         match self {
             CommitPath::Log(way) => way.end(),
             CommitPath::Tree(way) => way.end(),
@@ -114,7 +115,7 @@ impl CommitPath {
     }
 
     /// The kernel at a position; `None` where its rules contradict each other.
-    pub(crate) fn kernel(&self, position: usize) -> Option<Kernel> {
+    pub fn kernel(&self, position: usize) -> Option<Kernel> {
         match self {
             CommitPath::Log(way) => way.kernel(position),
             CommitPath::Tree(way) => way.kernel(position),
@@ -122,7 +123,7 @@ impl CommitPath {
     }
 
     /// The step that leads to a position.
-    pub(crate) fn step(&self, position: usize) -> Option<WayStep> {
+    pub fn step(&self, position: usize) -> Option<WayStep> {
         match self {
             CommitPath::Log(way) => way.step(position).map(WayStep::Log),
             CommitPath::Tree(way) => way.step(position).cloned().map(WayStep::Commit),
@@ -146,7 +147,7 @@ impl CommitPath {
     }
 
     /// Why there is no step on it.
-    pub(crate) fn why_empty(&self) -> String {
+    pub fn why_empty(&self) -> String {
         match self {
             CommitPath::Log(_) => "no change of the model lies between the two kernels".to_string(),
             CommitPath::Tree(way) => way.why_empty(),

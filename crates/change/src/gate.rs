@@ -5,7 +5,9 @@
 //!
 //! Must not know: where runs come from, how the answer looks.
 
-use fairlab_analysis::statistics::{BoundSide, BoundStanding, BoundedChange, ChangeBound, bounded};
+use fairlab_analysis::statistics::{
+    BoundSide, BoundStanding, BoundedChange, ChangeBound, LookLevels, bounded,
+};
 use fairlab_analysis::task_selector::{TaskSelector, plain};
 use fairlab_lab::answer::gate::{GateAnswer, GateVerdict, RuleAnswer};
 use fairlab_lab::names::MetricName;
@@ -123,26 +125,26 @@ impl Rules {
         if self.are_given() { compare_sides(first, &self.options()).map(drop) } else { Ok(()) }
     }
 
-    /// What they say of each side but the first; `None` where there are no rules.
+    /// What they say of each side but the first, at a look with these levels; `None` where there are no rules.
     ///
     /// # Errors
     /// The runs do not have what a rule is about.
-    pub fn judge(&self, sides: &[RunSide]) -> Result<Option<GateAnswer>, LabError> {
+    pub fn judge(&self, sides: &[RunSide], levels: &LookLevels) -> Result<Option<GateAnswer>, LabError> {
         if !self.are_given() {
             return Ok(None);
         }
         let comparison = compare_sides(sides, &self.options())?;
         let names = sides.iter().skip(1).map(|side| side.name.clone()).collect::<Vec<_>>();
-        Ok(Some(judge(&self.0, &names, &comparison)))
+        Ok(Some(judge(&self.0, &names, &comparison, levels)))
     }
 }
 
 /// Judges every rule on every kernel. `comparison` compares the rules' metrics, at least; `kernels` are those beside the baseline.
-fn judge(rules: &[GateRule], kernels: &[String], comparison: &Comparison) -> GateAnswer {
+fn judge(rules: &[GateRule], kernels: &[String], comparison: &Comparison, levels: &LookLevels) -> GateAnswer {
     let count = rules.len() * kernels.len();
     let one = |rule: &GateRule, kernel: &String| {
         let is_it = |row: &&ComparisonRow| row.kernel == *kernel && row.name == rule.metric.name;
-        answer(rule, kernel, comparison.rows.iter().find(is_it), count)
+        answer(rule, kernel, comparison.rows.iter().find(is_it), (count, levels))
     };
     let rules =
         kernels.iter().flat_map(|kernel| rules.iter().map(move |rule| one(rule, kernel))).collect::<Vec<_>>();
@@ -160,14 +162,19 @@ pub(crate) fn leave_open(gate: &mut GateAnswer, kernels: &[&str]) {
     gate.outcome = gate.rules.iter().map(|rule| rule.outcome).max().unwrap_or(GateVerdict::Undecided);
 }
 
-fn answer(rule: &GateRule, kernel: &str, row: Option<&ComparisonRow>, count: usize) -> RuleAnswer {
+fn answer(
+    rule: &GateRule,
+    kernel: &str,
+    row: Option<&ComparisonRow>,
+    level: (usize, &LookLevels),
+) -> RuleAnswer {
     let (is_share, bound) = match rule.bound {
         ChangeBound::Share(bound) => (true, bound),
         ChangeBound::Amount(bound) => (false, bound),
     };
     let judged = row.map(|row| {
         let are_paired = row.pairing == Pairing::Paired;
-        bounded((&row.baseline, &row.values), are_paired, (rule.limit, rule.bound), count)
+        bounded((&row.baseline, &row.values), are_paired, (rule.limit, rule.bound), level)
     });
     let nothing = BoundedChange { change: None, low: None, high: None, standing: BoundStanding::Open(None) };
     let BoundedChange { change, low, high, standing } = judged.unwrap_or(nothing);
@@ -277,7 +284,8 @@ mod tests {
     fn gate(rules: &[&str], base: &[f64], other: &[f64]) -> GateAnswer {
         let sides = [side("a", base), side("b", other)];
         let comparison = compare_sides(&sides, &CompareOptions::default()).expect("a comparison");
-        judge(&rules.iter().map(|text| rule(text)).collect::<Vec<_>>(), &["b".to_string()], &comparison)
+        let rules = rules.iter().map(|text| rule(text)).collect::<Vec<_>>();
+        judge(&rules, &["b".to_string()], &comparison, &LookLevels::default())
     }
 
     #[test]
@@ -309,7 +317,8 @@ mod tests {
                     rows: Vec::new(),
                     partial: None,
                     notices: Vec::new(),
-                }
+                },
+                &LookLevels::default(),
             )
             .rules[0]
                 .why,

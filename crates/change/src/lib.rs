@@ -5,7 +5,7 @@
 pub mod attribute;
 pub mod bisect;
 pub mod causes;
-mod commit_path;
+pub mod commit_path;
 pub mod compare;
 pub mod first_divergence;
 pub mod gate;

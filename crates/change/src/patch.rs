@@ -11,15 +11,16 @@ mod sides;
 pub use answer::{AlikeAnswer, CaseAnswer, PatchMetricAnswer, PatchSideAnswer, TryAnswer};
 pub use sides::{PatchSide, PatchSides};
 
+use crate::compare::end_of;
 use crate::first_divergence::KernelPair;
-use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, adjusted, judge};
+use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, LookPlan, adjusted, judge};
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::DifferenceAnswer;
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{
     Caller, CompareOptions, ComparisonRow, Experiment, ExperimentResults, ExperimentRuns, Kernel, LabError,
-    RunResult, RunSetting, SettingWords, compare, machines, workloads,
+    LookEnd, RunResult, RunSetting, SettingWords, compare, machines, workloads,
 };
 
 /// Machines that are tried when the user names none: a laptop, a socket, two nodes. All tick alike, so that one build does for all.
@@ -58,8 +59,10 @@ pub struct TrySpec {
     pub machines: Vec<String>,
     /// Metrics; without, those that a workload is run for and a few.
     pub metrics: Vec<String>,
-    /// Runs of each side in each case.
+    /// Runs of each side in each case; the most of them where cases end once they are sure.
     pub runs: u64,
+    /// Whether a case ends once its workload's main metric is sure, or the metrics that are asked for.
+    pub until_sure: bool,
     /// The first seed.
     pub first_seed: u64,
     /// When to stop each run; without, when the workload ends.
@@ -74,6 +77,12 @@ struct PatchCase {
     workload: Vec<String>,
     kernels: [Kernel; 2],
     setting: RunSetting,
+}
+
+impl PatchCase {
+    fn told(&self) -> String {
+        format!("{} on {}", line_of(&self.workload), self.machine)
+    }
 }
 
 /// What came of a case.
@@ -102,7 +111,8 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
     }
     let mut family = Vec::new();
     let mut effective = Vec::new();
-    for case in &cases {
+    for (number, case) in cases.iter().enumerate() {
+        (caller.tell)(&format!("case {} of {}, {}", number + 1, cases.len(), case.told()));
         let Some(seen) = spec.seen(case, caller)? else {
             answer.partial = true;
             break;
@@ -157,17 +167,32 @@ impl TrySpec {
             return Ok(Some(PatchCaseResult { rows: Vec::new(), alike: true, headline }));
         }
         let experiment = Experiment::of(&names, &self.asked(&case.machine, &case.workload), self.runs)?;
+        let experiment = if self.until_sure { experiment.until_sure() } else { experiment };
+        let plan = experiment.looks.clone().unwrap_or_else(|| LookPlan::at_end(self.runs as usize));
+        let compared = |results: &[RunResult], runs: usize| {
+            let levels = plan.levels(runs);
+            let options = CompareOptions { margin: self.margin, levels, ..CompareOptions::default() };
+            compare(&names, results, &options)
+        };
+        let mut rows = Vec::new();
+        let looked = |results: &[RunResult], runs: usize| {
+            rows = compared(results, runs)?.rows;
+            let wanted = rows.iter().filter(|row| match self.metrics.as_slice() {
+                [] => row.name == headline,
+                named => named.contains(&row.name),
+            });
+            Ok(end_of(&wanted.collect::<Vec<_>>(), self.runs as usize - runs) != LookEnd::Open)
+        };
         let runs = ExperimentRuns::of(&experiment, Vec::new());
         let ExperimentResults { results, partial } =
-            runs.make(caller.jobs, caller.on_progress, caller.stop)?;
+            runs.make_until(plan.runs(), caller.jobs, caller.on_progress, caller.stop, looked)?;
         if partial.is_some() {
             return Ok(None);
         }
         let digests =
             |name: &String| results.iter().filter(|run| run.kernel == *name).map(digest).collect::<Vec<_>>();
         let alike = digests(&names[0]) == digests(&names[1]);
-        let options = CompareOptions { margin: self.margin, ..CompareOptions::default() };
-        Ok(Some(PatchCaseResult { rows: compare(&names, &results, &options)?.rows, alike, headline }))
+        Ok(Some(PatchCaseResult { rows, alike, headline }))
     }
 
     /// Rows of all cases, judged as one family.

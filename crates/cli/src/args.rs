@@ -3,11 +3,13 @@
 mod examples;
 mod experiments;
 mod live;
+mod watch;
 
 pub use experiments::{
     BisectArgs, CompareArgs, GateArgs, MergeArgs, PageStyle, QueryArgs, SweepArgs, TableLayout, TryArgs,
 };
 pub use live::{CalibrateArgs, LiveArgs, SchbenchArgs};
+pub use watch::{WatchArgs, WatchCommand, WatchFormat, WatchRunArgs};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -53,6 +55,8 @@ pub enum Command {
     Bisect(BisectArgs),
     /// Says what a patch does: builds a kernel tree without and with it, runs workloads on both, compares.
     Try(TryArgs),
+    /// Runs every commit of a range of kernels against a catalogue of workloads, and tells which commits changed which of them.
+    Watch(Box<WatchArgs>),
     /// Runs every combination of kernels, machines, workloads, options and seeds that a file lists.
     Sweep(SweepArgs),
     /// Sums up the cells of a sweep.

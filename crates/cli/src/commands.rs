@@ -25,4 +25,5 @@ pub mod trace;
 pub mod try_patch;
 pub mod verify;
 pub mod view;
+pub mod watch;
 pub mod workloads;

@@ -66,6 +66,7 @@ fn dispatch(mut command: Command) -> Result<(), CliError> {
         Command::View(args) => commands::view::execute(&args),
         Command::Verify(args) => commands::verify::execute(&args),
         Command::Fidelity(args) => commands::fidelity::execute(&args),
+        Command::Watch(args) => commands::watch::execute(&args),
         Command::Scenario(args) => commands::scenario::execute(args.command),
         Command::Kernels(args) => commands::kernels::execute(args.command),
         Command::Machines(args) => commands::machines::execute(args.command),

@@ -8,6 +8,7 @@
 
 pub mod apt;
 mod assertion;
+mod beside;
 pub mod cache;
 pub mod debian;
 mod error;
@@ -21,6 +22,7 @@ pub mod temporary;
 pub mod workers;
 
 pub use assertion::{Assertion, caught};
+pub use beside::found_beside;
 pub use error::{LabError, another_kind, complaint, line_at, without_numbers};
 pub use output_file::{OutputFile, write_whole};
 pub use output_folder::OutputFolder;

@@ -12,7 +12,7 @@ mod run;
 
 use serde::{Serialize, Serializer};
 
-pub use compare::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer};
+pub use compare::{CompareAnswer, LooksAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer};
 pub use merge::{MergeAnswer, MergedGroup};
 pub use oracle::{CheckAnswer, DifferenceAnswer, FirstAnswer, OracleAnswer, StateAnswer};
 pub use run::RunAnswer;

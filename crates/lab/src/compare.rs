@@ -10,8 +10,8 @@ pub(crate) use records::read_sides;
 pub use records::{RunRecord, RunSide, TraceCounting, TraceCounts, count_tasks, count_trace};
 
 use fairlab_analysis::statistics::{
-    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, MARGIN, MetricVerdict, MoreRuns, RunModes, adjusted,
-    judge, more_runs, paired, two_modes, unpaired,
+    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookLevels, MARGIN, MetricVerdict, MoreRuns, RunModes,
+    adjusted, judge, more_runs, paired_at_look, two_modes, unpaired_at_look,
 };
 
 use fairlab_analysis::task_selector;
@@ -47,11 +47,18 @@ pub struct CompareOptions {
     pub metrics: Vec<String>,
     /// Which metrics of names are compared by default.
     pub shown: ShownMetrics,
+    /// How sure it must be: more so where it is one of several looks at the runs.
+    pub levels: LookLevels,
 }
 
 impl Default for CompareOptions {
     fn default() -> CompareOptions {
-        CompareOptions { margin: MARGIN, metrics: Vec::new(), shown: ShownMetrics::default() }
+        CompareOptions {
+            margin: MARGIN,
+            metrics: Vec::new(),
+            shown: ShownMetrics::default(),
+            levels: LookLevels::default(),
+        }
     }
 }
 
@@ -221,7 +228,7 @@ fn against(
             ));
             continue;
         }
-        rows.push(row(&name, &other.name, pairing, (baseline_values, new_values)));
+        rows.push(row(&name, &other.name, (pairing, &options.levels), (baseline_values, new_values)));
     }
     decide(&mut rows, options.margin);
     (rows, notices)
@@ -230,12 +237,12 @@ fn against(
 fn row(
     name: &str,
     kernel: &str,
-    pairing: Pairing,
+    (pairing, levels): (Pairing, &LookLevels),
     (baseline, values): (Vec<f64>, Vec<f64>),
 ) -> ComparisonRow {
     let estimate = match pairing {
-        Pairing::Paired => paired(&baseline, &values),
-        Pairing::Unpaired => unpaired(&baseline, &values),
+        Pairing::Paired => paired_at_look(&baseline, &values, levels),
+        Pairing::Unpaired => unpaired_at_look(&baseline, &values, levels),
     };
     ComparisonRow {
         name: name.to_string(),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::selector::TimeRange;
+use fairlab_analysis::statistics::LookPlan;
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_sim::Machine;
@@ -27,6 +28,8 @@ pub struct Experiment {
     pub by_name: NamesWanted,
     /// What ends then is measured, on the clock of each run's trace.
     pub time: TimeRange,
+    /// When runs are looked at while more are made; without, all are made.
+    pub looks: Option<LookPlan>,
 }
 
 /// What is run with each seed.
@@ -48,6 +51,12 @@ pub struct ExperimentSide {
     pub duration: Ns,
 }
 
+/// Runs a side where nothing else is said and they do not end by themselves.
+pub const RUNS: u64 = 10;
+
+/// The most runs a side where nothing else is said and they end once the answer is sure.
+pub const RUNS_MAX: u64 = 30;
+
 /// One thing of a side, in words.
 type SideTold = fn(&ExperimentSide) -> String;
 
@@ -60,6 +69,8 @@ pub struct Caller<'c> {
     pub on_progress: &'c (dyn Fn(Progress) + Sync),
     /// Is told a line beside the answer.
     pub tell: &'c dyn Fn(&str),
+    /// Is told how things stand at each look at the runs.
+    pub on_look: &'c dyn Fn(&str),
     /// Ends it early.
     pub stop: &'c AtomicBool,
 }
@@ -89,7 +100,13 @@ impl Experiment {
             let name = kernel.name().to_string();
             ExperimentSide::of(name, kernel, setting.clone())
         });
-        Experiment { sides: sides.collect(), seeds, by_name: setting.by_name.clone(), time: setting.time }
+        Experiment {
+            sides: sides.collect(),
+            seeds,
+            by_name: setting.by_name.clone(),
+            time: setting.time,
+            looks: None,
+        }
     }
 
     /// The experiment of sides that may differ in anything, with so many seeds.
@@ -120,7 +137,19 @@ impl Experiment {
         }
         let seeds = (0..seeds).map(|offset| asked.first_seed.wrapping_add(offset)).collect();
         let by_name = asked.by_name.cloned().unwrap_or_default();
-        Ok(Experiment { sides, seeds, by_name, time: asked.time })
+        Ok(Experiment { sides, seeds, by_name, time: asked.time, looks: None })
+    }
+
+    /// Runs until the answer is sure, of at most so many a side as there are seeds. Runs in real time are `RUNS` a side: they have no
+    /// pairs, and the host's own changes come between looks.
+    #[must_use]
+    pub fn until_sure(mut self) -> Experiment {
+        if self.any(|kernel| !kernel.has_virtual_time()) {
+            self.seeds.truncate(RUNS as usize);
+        } else {
+            self.looks = Some(LookPlan::up_to(self.seeds.len()));
+        }
+        self
     }
 
     /// The sides' names.
@@ -269,6 +298,7 @@ impl ExperimentSide {
 pub struct ExperimentRuns {
     /// The sides' names, in the order in which results come.
     names: Vec<String>,
+    seeds: Vec<u64>,
     specs: Vec<RunSpec>,
     kept: Vec<RunResult>,
     /// How many the experiment has in all.
@@ -292,7 +322,7 @@ impl ExperimentRuns {
         let is_kept =
             |spec: &RunSpec| kept.iter().any(|run| run.side() == spec.side && run.seed == spec.seed);
         specs.retain(|spec| !is_kept(spec));
-        ExperimentRuns { names: experiment.names(), specs, kept, wanted }
+        ExperimentRuns { names: experiment.names(), seeds: experiment.seeds.clone(), specs, kept, wanted }
     }
 
     /// Traces hold what a modelled kernel with probes would print, too.
@@ -345,35 +375,47 @@ impl ExperimentRuns {
         Ok(self.made(results, stopped))
     }
 
-    /// Makes the first run of each side, shows them to `accept`, and goes on with the others unless that refuses.
+    /// Makes the runs of ever more seeds: as many seeds in all as `counts` says, one number after the other. Ends early where `is_enough`
+    /// says so of what is there by then.
     ///
     /// # Errors
-    /// A run fails, or `accept` says why not to go on.
-    pub fn make_if(
-        self,
+    /// A run fails, or `is_enough` says why not to go on.
+    pub fn make_until(
+        mut self,
+        counts: &[usize],
         jobs: usize,
         on_progress: &(dyn Fn(Progress) + Sync),
         stop: &AtomicBool,
-        accept: impl FnOnce(&[RunResult]) -> Result<(), LabError>,
+        mut is_enough: impl FnMut(&[RunResult], usize) -> Result<bool, LabError>,
     ) -> Result<ExperimentResults, LabError> {
-        let seed = self.specs.first().map(|spec| spec.seed);
-        let (first, others): (Vec<_>, Vec<_>) =
-            self.specs.iter().cloned().partition(|spec| Some(spec.seed) == seed);
-        let total = self.specs.len();
-        let after =
-            |before: usize| move |now: Progress| on_progress(Progress { done: before + now.done, total });
-        let (mut results, mut stopped) = run_all(&first, jobs, &after(0), stop)?;
-        if !stopped.0 {
-            accept(&results)?;
-            let (more, stopped_then) = run_all(&others, jobs, &after(first.len()), stop)?;
+        let mut results = Vec::new();
+        for &count in counts {
+            let seeds = &self.seeds[..count.min(self.seeds.len())];
+            let (now, later) = self.specs.into_iter().partition(|spec| seeds.contains(&spec.seed));
+            self.specs = later;
+            let (before, now): (usize, Vec<RunSpec>) = (results.len(), now);
+            let total = before + now.len();
+            let after = |now: Progress| on_progress(Progress { done: before + now.done, total });
+            let (more, stopped) = run_all(&now, jobs, &after, stop)?;
             results.extend(more);
-            stopped = stopped_then;
+            if stopped.0 {
+                return Ok(self.made(results, stopped));
+            }
+            if is_enough(&self.in_order(results.clone()), count)? {
+                break;
+            }
         }
-        Ok(self.made(results, stopped))
+        Ok(self.made(results, ExperimentStopped(false)))
+    }
+
+    fn made(self, results: Vec<RunResult>, stopped: ExperimentStopped) -> ExperimentResults {
+        let results = self.in_order(results);
+        let partial = stopped.0.then_some(Progress { done: results.len(), total: self.wanted });
+        ExperimentResults { results, partial }
     }
 
     /// The results in the order of the sides. Those that were there stand among them by their seeds.
-    fn made(self, mut results: Vec<RunResult>, stopped: ExperimentStopped) -> ExperimentResults {
+    fn in_order(&self, mut results: Vec<RunResult>) -> Vec<RunResult> {
         let place = |run: &RunResult| self.names.iter().position(|name| name == run.side());
         match self.kept.is_empty() {
             true => results.sort_by_key(place),
@@ -382,8 +424,7 @@ impl ExperimentRuns {
                 results.sort_by_key(|run| (place(run), run.seed));
             }
         }
-        let partial = stopped.0.then_some(Progress { done: results.len(), total: self.wanted });
-        ExperimentResults { results, partial }
+        results
     }
 }
 
@@ -459,6 +500,7 @@ mod tests {
             seeds: seeds.to_vec(),
             by_name: NamesWanted::default(),
             time: TimeRange::default(),
+            looks: None,
         }
     }
 
@@ -471,10 +513,18 @@ mod tests {
         let experiment = experiment(&["v6.6", "v6.5"], &[3, 4, 5]);
         let stop = AtomicBool::new(false);
         let runs = |accepted: bool, shown: &mut Vec<(String, u64)>| {
-            ExperimentRuns::of(&experiment, Vec::new()).make_if(1, &|_| (), &stop, |results| {
-                *shown = results.iter().map(|run| (run.kernel.clone(), run.seed)).collect();
-                accepted.then_some(()).ok_or_else(|| LabError::new("no", "no"))
-            })
+            ExperimentRuns::of(&experiment, Vec::new()).make_until(
+                &[1, 3],
+                1,
+                &|_| (),
+                &stop,
+                |results, runs| {
+                    if runs == 1 {
+                        *shown = results.iter().map(|run| (run.kernel.clone(), run.seed)).collect();
+                    }
+                    accepted.then_some(false).ok_or_else(|| LabError::new("no", "no"))
+                },
+            )
         };
         let mut shown = Vec::new();
         let made = runs(true, &mut shown).expect("results");
@@ -483,6 +533,23 @@ mod tests {
         assert_eq!(of(&made.results), of(&whole.results), "in the same order");
         assert_eq!(of(&whole.results)[..3], [("v6.6", 3), ("v6.6", 4), ("v6.6", 5)]);
         assert!(runs(false, &mut shown).is_err());
+    }
+
+    #[test]
+    fn runs_end_where_they_are_enough() {
+        let (experiment, stop) = (experiment(&["v6.6", "v6.5"], &[3, 4, 5]), AtomicBool::new(false));
+        let made = |enough: usize| {
+            let runs = ExperimentRuns::of(&experiment, Vec::new());
+            runs.make_until(&[1, 2, 3], 1, &|_| (), &stop, |results, runs| {
+                assert_eq!(results.len(), 2 * runs);
+                Ok(runs == enough)
+            })
+        };
+        assert_eq!(
+            of(&made(2).expect("results").results),
+            [("v6.6", 3), ("v6.6", 4), ("v6.5", 3), ("v6.5", 4)]
+        );
+        assert_eq!(made(9).expect("results").results.len(), 6);
     }
 
     #[test]

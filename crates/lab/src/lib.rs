@@ -41,7 +41,8 @@ pub use compare::{
     compare, compare_sides, count_tasks, count_trace,
 };
 pub use experiment::{
-    Caller, Experiment, ExperimentResults, ExperimentRuns, ExperimentSide, ExperimentStopped, run_all,
+    Caller, Experiment, ExperimentResults, ExperimentRuns, ExperimentSide, ExperimentStopped, RUNS, RUNS_MAX,
+    run_all,
 };
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, write_whole};
 pub use fairlab_machines as machines;
@@ -49,4 +50,4 @@ pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
 pub use run::{RunResult, RunSpec, run_watched};
 pub use setting::{DEFAULT_MACHINE, RunSetting, SettingWords};
-pub use sides::{Sets, Sides, Wanted, sides_of};
+pub use sides::{LookEnd, LookedAt, RunsLooker, Sets, Sides, Wanted, sides_of};

@@ -86,11 +86,17 @@ impl Provenance {
 
     /// The runs of an experiment.
     #[must_use]
-    pub fn of_experiment(mut self, experiment: &Experiment) -> Provenance {
+    pub fn of_experiment(self, experiment: &Experiment) -> Provenance {
+        self.of_first_runs(experiment, experiment.seeds.len())
+    }
+
+    /// The runs of an experiment that ended after so many a side.
+    #[must_use]
+    pub fn of_first_runs(mut self, experiment: &Experiment, runs: usize) -> Provenance {
         for side in &experiment.sides {
             self = self.by(side.kernel.origin()).kernel(side.kernel.name()).machine(&side.machine.name);
         }
-        self.seeds(experiment.seeds.iter().copied())
+        self.seeds(experiment.seeds.iter().copied().take(runs))
     }
 
     /// Runs of some kernels under a setting, seeds from its first on.

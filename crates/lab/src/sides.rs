@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::counts::RunCounts;
 use fairlab_analysis::selector::TimeRange;
+use fairlab_analysis::statistics::{LookLevels, LookPlan};
 use serde_json::{Value, json};
 
 use crate::answer::CompareAnswer;
@@ -91,16 +92,73 @@ pub struct Sets<'s> {
     pub notices: Vec<String>,
     /// What was run, where runs were made by kernel.
     pub experiment: Option<&'s Experiment>,
+    /// At which look the runs ended, where they were looked at while more were made.
+    pub looked: Option<LookedAt>,
     /// What the programs themselves print, once a kernel: of which run, and the text.
     pub printed: Vec<(String, String)>,
     folder: Option<(RunFolder, Vec<RunResult>)>,
 }
 
-/// Looks at the first run of each side, and says why not to go on.
-pub type Accept<'a> = &'a dyn Fn(&[RunSide]) -> Result<(), LabError>;
+/// A look at the runs that ended them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LookedAt {
+    /// When runs were looked at.
+    pub plan: LookPlan,
+    /// How many runs each side had by then.
+    pub runs: usize,
+    /// Why no more were made.
+    pub end: LookEnd,
+}
+
+impl LookedAt {
+    /// How sure the answer must be.
+    pub fn levels(&self) -> LookLevels {
+        self.plan.levels(self.runs)
+    }
+}
+
+/// What a look comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookEnd {
+    /// What is looked for is sure.
+    Sure,
+    /// It would take many more runs than are allowed.
+    TooFar,
+    /// More runs are to be made; where there are none left, they end undecided.
+    Open,
+}
+
+impl LookEnd {
+    /// The word in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LookEnd::Sure => "sure",
+            LookEnd::TooFar => "too_far",
+            LookEnd::Open => "open",
+        }
+    }
+}
+
+/// Who looks at the runs while they are made.
+pub trait RunsLooker {
+    /// Whether something is asked for that a run may lack.
+    fn asks(&self) -> bool;
+
+    /// Looks at the first run of each side, where something is asked for.
+    ///
+    /// # Errors
+    /// It lacks what is asked for: why not to go on.
+    fn accept(&self, first: &[RunSide]) -> Result<(), LabError>;
+
+    /// What the runs come to by now, at a look with these levels. `left`: how many more each side may get.
+    ///
+    /// # Errors
+    /// They cannot be compared.
+    fn look(&self, sides: &[RunSide], levels: &LookLevels, left: usize) -> Result<LookEnd, LabError>;
+}
 
 impl Sides {
-    /// The sets of runs: made or read. `accept` sees the first run of each kernel before the others are made.
+    /// The sets of runs: made or read. `looker` sees the first run of each kernel before the others are made, and ends them.
     ///
     /// # Errors
     /// There are no two sides, a run fails, runs cannot be read, or `accept` refuses.
@@ -109,12 +167,12 @@ impl Sides {
         wanted: &Wanted,
         provenance: Provenance,
         caller: &Caller<'_>,
-        accept: Option<Accept<'_>>,
+        looker: &dyn RunsLooker,
     ) -> Result<Sets<'_>, LabError> {
         match self {
             Sides::Kernels { experiment, out, resume } => {
                 let opened = RunFolder::open(out.as_deref(), *resume, experiment)?;
-                kernel_sets(experiment, opened, wanted, caller, accept, provenance)
+                kernel_sets(experiment, opened, wanted, caller, looker, provenance)
             }
             Sides::Folders { folders, labels } => {
                 let (sides, notes) = read_sides(folders, &wanted.counting(), labels)?;
@@ -167,6 +225,7 @@ impl<'s> Sets<'s> {
             partial: None,
             notices: Vec::new(),
             experiment: None,
+            looked: None,
             printed: Vec::new(),
             folder: None,
         }
@@ -214,33 +273,47 @@ fn kernel_sets<'s>(
     (folder, kept): (Option<RunFolder>, Vec<RunResult>),
     wanted: &Wanted,
     caller: &Caller<'_>,
-    accept: Option<Accept<'_>>,
+    looker: &dyn RunsLooker,
     provenance: Provenance,
 ) -> Result<Sets<'s>, LabError> {
     experiment.lines(Kernel::lacks).iter().for_each(|line| (caller.tell)(line));
     let names = experiment.names();
     let mut runs = ExperimentRuns::of(experiment, kept);
     runs.set_causes(wanted.causes);
-    let made = match accept {
-        None => runs.make(caller.jobs, caller.on_progress, caller.stop)?,
-        // What no run has is noticed before all of them are done.
-        Some(accept) => runs.make_if(caller.jobs, caller.on_progress, caller.stop, |first| {
-            accept(&sides_of(&names, first))
-        })?,
+    let all = experiment.seeds.len();
+    let plan = experiment.looks.as_ref();
+    // What no run has is noticed before all of them are done.
+    let first = looker.asks().then_some(1);
+    let counts =
+        first.into_iter().chain(plan.map_or(vec![all], |plan| plan.runs().to_vec())).collect::<Vec<_>>();
+    let mut end = LookEnd::Open;
+    let look = |results: &[RunResult], count: usize| {
+        let sides = sides_of(&names, results);
+        if count == 1 && looker.asks() {
+            looker.accept(&sides)?;
+        }
+        if let Some(plan) = plan.filter(|_| count > 1) {
+            end = looker.look(&sides, &plan.levels(count), all - count)?;
+        }
+        Ok(end != LookEnd::Open)
     };
+    let made = runs.make_until(&counts, caller.jobs, caller.on_progress, caller.stop, look)?;
     let results = made.results;
     let mut notices = warm_up::notices(&results);
     notices.extend(experiment.time_notice());
     let first_of = |name: &String| results.iter().find(|run| run.side() == name);
     let printed = names.iter().filter_map(first_of);
     let printed = printed.map(|run| (format!("{} seed {}", run.side(), run.seed), run.output.clone()));
+    let of_side = |name: &String| results.iter().filter(|run| run.side() == name).count();
+    let runs = names.iter().map(of_side).max().unwrap_or_default();
     Ok(Sets {
         printed: printed.collect(),
         partial: made.partial,
         notices,
         experiment: Some(experiment),
+        looked: plan.map(|plan| LookedAt { plan: plan.clone(), runs, end }),
         folder: folder.map(|folder| (folder, results.clone())),
-        ..Sets::of(provenance.of_experiment(experiment), sides_of(&names, &results))
+        ..Sets::of(provenance.of_first_runs(experiment, runs), sides_of(&names, &results))
     })
 }
 

@@ -118,8 +118,11 @@ pub enum Compared {
     Kernels {
         #[pyo3(item)]
         request: RunRequest,
+        /// Without, runs end once the answer is sure.
         #[pyo3(item)]
-        runs: u64,
+        runs: Option<u64>,
+        #[pyo3(item)]
+        runs_max: u64,
     },
     Folders {
         #[pyo3(item)]
@@ -145,12 +148,15 @@ impl Compared {
     /// Reads the words, and how many runs go on at once. All is checked before anything runs.
     fn read(self, spec: &CompareSpec, stop: &AtomicBool) -> Result<(Sides, usize), LabError> {
         let sides = match self {
-            Compared::Kernels { request, runs } => {
+            Compared::Kernels { request, runs, runs_max } => {
                 let setup = request.setup()?;
                 if request.sides.is_empty() && request.vary.is_none() {
                     check_two(&request.kernels, &request.workload)?;
                 }
-                let experiment = experiment(&request, &setup, &spec.wanted.metrics, runs, stop)?.into();
+                let seeds = runs.unwrap_or(runs_max);
+                let experiment = experiment(&request, &setup, &spec.wanted.metrics, seeds, stop)?;
+                let experiment = if runs.is_none() { experiment.until_sure() } else { experiment };
+                let experiment = experiment.into();
                 let RunRequest { out, resume, .. } = request;
                 return Ok((Sides::Kernels { experiment, out, resume }, setup.jobs));
             }
@@ -177,7 +183,7 @@ pub fn compare(
         let (sides, jobs) = sides.read(&spec, stop)?;
         let told = RefCell::new(Vec::new());
         let tell = |line: &str| told.borrow_mut().push(line.to_string());
-        let caller = Caller { jobs, on_progress: &|_| {}, tell: &tell, stop };
+        let caller = Caller { jobs, on_progress: &|_| {}, tell: &tell, on_look: &|_| {}, stop };
         let compared = fairlab_change::compare::compare(&sides, &spec, provenance(words), &caller)?;
         let mut sets = compared.sets;
         let value = sets.keep(&compared.answer)?;

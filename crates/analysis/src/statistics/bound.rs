@@ -8,6 +8,7 @@ use super::course::decide_nothing;
 use super::describe::{mean, standard_deviation};
 use super::difference::{MeanDifference, paired_difference_at, unpaired_difference_at};
 use super::estimate::{Estimate, Noise};
+use super::looks::LookLevels;
 use super::modes::two_modes;
 use super::planning::{MoreRuns, more_runs_past};
 use super::rank::shift_of_ranks;
@@ -60,7 +61,7 @@ pub struct BoundedChange {
     pub standing: BoundStanding,
 }
 
-/// Holds a change against a bound, one of `count` that are judged together. `are_paired`: `baseline[i]` and `other[i]` had one seed.
+/// Holds a change against a bound, one of `count` that are judged together at a look with these levels. `are_paired`: `baseline[i]` and `other[i]` had one seed.
 ///
 /// # Panics
 /// Runs are paired and not equally many.
@@ -68,9 +69,9 @@ pub fn bounded(
     (baseline, other): (&[f64], &[f64]),
     are_paired: bool,
     (limit, bound): (BoundSide, ChangeBound),
-    count: usize,
+    (count, levels): (usize, &LookLevels),
 ) -> BoundedChange {
-    let level = ERROR / count.max(1) as f64;
+    let level = levels.level(ERROR / count.max(1) as f64);
     if decide_nothing(baseline, other) {
         let change = match bound {
             ChangeBound::Share(_) => {
@@ -179,7 +180,7 @@ mod tests {
     }
 
     fn standing_of(other: &[f64], limit: BoundSide, bound: ChangeBound) -> BoundStanding {
-        bounded((&BASE, other), true, (limit, bound), 1).standing
+        bounded((&BASE, other), true, (limit, bound), (1, &LookLevels::default())).standing
     }
 
     #[test]
@@ -209,14 +210,20 @@ mod tests {
             BoundStanding::Within,
             "far less in each run"
         );
-        let alike = bounded((&[7.0; 6], &[9.0; 6]), true, (BoundSide::Above, five), 1);
+        let alike =
+            bounded((&[7.0; 6], &[9.0; 6]), true, (BoundSide::Above, five), (1, &LookLevels::default()));
         assert_eq!(alike.standing, BoundStanding::OneCourse);
     }
 
     #[test]
     fn the_more_bounds_the_wider_the_interval() {
         let of = |count| {
-            bounded((&BASE, &scaled(1.0495)), true, (BoundSide::Above, ChangeBound::Share(0.05)), count)
+            bounded(
+                (&BASE, &scaled(1.0495)),
+                true,
+                (BoundSide::Above, ChangeBound::Share(0.05)),
+                (count, &LookLevels::default()),
+            )
         };
         let width = |bounded: BoundedChange| bounded.high.zip(bounded.low).map(|(high, low)| high - low);
         assert!(width(of(10)) > width(of(1)));
@@ -231,9 +238,19 @@ mod tests {
     #[test]
     fn nothing_has_no_share_but_an_amount() {
         let (base, other) = ([0.0, 0.0, 0.0, 1e-9], [5.0, 6.0, 5.5, 5.2]);
-        let amount = bounded((&base, &other), false, (BoundSide::Above, ChangeBound::Amount(2.0)), 1);
+        let amount = bounded(
+            (&base, &other),
+            false,
+            (BoundSide::Above, ChangeBound::Amount(2.0)),
+            (1, &LookLevels::default()),
+        );
         assert_eq!(amount.standing, BoundStanding::Past, "{amount:?}");
-        let zeros = bounded((&[0.0; 4], &other), false, (BoundSide::Above, ChangeBound::Share(0.1)), 1);
+        let zeros = bounded(
+            (&[0.0; 4], &other),
+            false,
+            (BoundSide::Above, ChangeBound::Share(0.1)),
+            (1, &LookLevels::default()),
+        );
         assert_eq!(
             (zeros.change, zeros.standing),
             (None, BoundStanding::Past),
@@ -253,7 +270,12 @@ mod tests {
             };
             let any_past = (0..3).any(|_| {
                 let (base, other) = (side(&mut random, 100.0), side(&mut random, 105.0));
-                let found = bounded((&base, &other), false, (BoundSide::Above, ChangeBound::Share(0.05)), 3);
+                let found = bounded(
+                    (&base, &other),
+                    false,
+                    (BoundSide::Above, ChangeBound::Share(0.05)),
+                    (3, &LookLevels::default()),
+                );
                 found.standing == BoundStanding::Past || found.standing == BoundStanding::Within
             });
             wrong += u32::from(any_past);

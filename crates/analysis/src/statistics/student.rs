@@ -10,6 +10,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 use super::course::decide_nothing;
 use super::describe::{mean, standard_deviation};
 use super::estimate::{Estimate, IntervalMethod, Noise};
+use super::looks::LookLevels;
 use super::modes::two_modes;
 use super::rank::{rank_sum_p, shift_of_ranks};
 
@@ -69,6 +70,23 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
 /// The two are not equally long.
 pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
     paired_at(baseline, other, CONFIDENCE)
+}
+
+/// [`paired`] at one of several looks: the interval holds at all of them together, and so does the probability.
+///
+/// # Panics
+/// The two are not equally long.
+pub fn paired_at_look(baseline: &[f64], other: &[f64], levels: &LookLevels) -> Estimate {
+    over_all_looks(paired_at(baseline, other, 1.0 - levels.level(1.0 - CONFIDENCE)), levels)
+}
+
+/// [`unpaired`] at one of several looks.
+pub fn unpaired_at_look(baseline: &[f64], other: &[f64], levels: &LookLevels) -> Estimate {
+    over_all_looks(unpaired_at(baseline, other, 1.0 - levels.level(1.0 - CONFIDENCE)), levels)
+}
+
+fn over_all_looks(estimate: Estimate, levels: &LookLevels) -> Estimate {
+    Estimate { p: estimate.p.map(|p| levels.overall(p)), ..estimate }
 }
 
 /// [`paired`] with an interval that holds in another share of all cases.

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::random::Random;
+use crate::until_sure;
 use fairlab_analysis::statistics::{
     BetterDirection, MARGIN, MetricVerdict, MoreRuns, judge, mean, more_runs, paired, rivals,
     standard_deviation, two_modes, unpaired,
@@ -212,6 +213,8 @@ fn the_page_is_fresh() {
     table(&mut page, Noise::LogNormal, &[1.0, 1.1], 4_000);
     page += "### One run of four is 12 % slower: two modes\n\n";
     table(&mut page, Noise::TwoModes, &[1.0, 1.03], 1_500);
+    page += include_str!("calibration/until_sure.md");
+    until_sure::table(&mut page);
     page += include_str!("calibration/same_kernel_head.md");
     // What the runs of the model give, which another test makes and writes.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

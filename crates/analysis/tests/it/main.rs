@@ -11,3 +11,4 @@ mod perf_timehist;
 #[path = "../../src/statistics/random.rs"]
 mod random;
 mod random_events;
+mod until_sure;

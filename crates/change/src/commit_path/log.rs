@@ -8,7 +8,7 @@ use fairlab_lab::{Kernel, LabError};
 use super::{CommitPath, PathEnds};
 
 /// Kernels by position, 0 is where it begins.
-pub(crate) struct LogWay {
+pub struct LogWay {
     pub(crate) from: Kernel,
     steps: Vec<GenerationStep>,
     /// For each position after the first, how many of `steps` lead there: changes that alter nothing go with the next one.

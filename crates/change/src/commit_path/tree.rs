@@ -16,7 +16,7 @@ pub(super) struct TreeEnd {
 }
 
 /// Kernels by position. Those up to `end` are the way; the lines that merges join stand behind it.
-pub(crate) struct TreeWay {
+pub struct TreeWay {
     repository: KernelRepository,
     places: Vec<TreePosition>,
     end: usize,

@@ -23,8 +23,10 @@ pub struct TryAnswer {
     pub machines: Vec<String>,
     /// The workloads.
     pub workloads: Vec<CaseAnswer>,
-    /// Runs of each side in each case.
+    /// Runs of each side in each case; the most of them where cases end once they are sure.
     pub runs: u64,
+    /// Whether cases end once they are sure.
+    pub until_sure: bool,
     /// The margin that *equivalent* refers to.
     pub margin: f64,
     /// Metrics of cases in which the two run differently.
@@ -68,6 +70,8 @@ pub struct PatchMetricAnswer {
     pub workload: String,
     /// The metric.
     pub metric: String,
+    /// Runs of each side.
+    pub runs: usize,
     /// Its mean without the patch.
     pub before: f64,
     /// Its mean with it.
@@ -114,6 +118,7 @@ impl TryAnswer {
             machines: spec.machines.clone(),
             workloads: spec.workloads.iter().map(case).collect(),
             runs: spec.runs,
+            until_sure: spec.until_sure,
             margin: spec.margin,
             rows: Vec::new(),
             alike: Vec::new(),
@@ -130,6 +135,12 @@ impl TryAnswer {
                 side.kernels.push(name);
             }
         }
+    }
+
+    /// How many runs each side has in a case: `10 runs`, `up to 20 runs`.
+    pub fn runs_told(&self) -> String {
+        let up_to = if self.until_sure { "up to " } else { "" };
+        format!("{up_to}{} runs", self.runs)
     }
 
     /// Whether anything at all differs.
@@ -149,6 +160,7 @@ impl PatchMetricAnswer {
             machine: machine.to_string(),
             workload: line_of(workload),
             metric: row.name.clone(),
+            runs: row.values.len(),
             before: mean(&row.baseline),
             after: mean(&row.values),
             ratio: row.estimate.ratio,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use fairlab_change::gate::GateRule;
 use fairlab_event::Ns;
+use fairlab_lab::RUNS_MAX;
 use fairlab_lab::hosts::parse_label;
 
 use super::{AnswerFormat, ChosenArgs, ExperimentArgs, ExportArgs, SettingArgs, parse_count};
@@ -22,9 +23,13 @@ pub struct CompareArgs {
     /// Sides that differ in one key alone, one for each value; the first is the baseline.
     #[arg(long, value_name = "KEY=VALUE,VALUE…", conflicts_with = "attribute")]
     pub vary: Option<String>,
-    /// How many runs each side gets. Each run has its own seed, equal on all sides.
-    #[arg(long, visible_alias = "seeds", value_name = "N", default_value_t = 10)]
-    pub runs: u64,
+    /// How many runs each side gets. Each run has its own seed, equal on all sides. Without it, runs end as soon as the answer is sure: for
+    /// the workload's main metric, for each --metric, or for each rule. Runs in real time are 10.
+    #[arg(long, visible_alias = "seeds", value_name = "N", conflicts_with = "runs_max")]
+    pub runs: Option<u64>,
+    /// The most runs that each side gets until the answer is sure.
+    #[arg(long, value_name = "N", default_value_t = RUNS_MAX)]
+    pub runs_max: u64,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -193,9 +198,12 @@ pub struct TryArgs {
     /// Only this metric; several are allowed. By default each workload's main metric and a few more.
     #[arg(long = "metric", value_name = "NAME")]
     pub metrics: Vec<String>,
-    /// How many runs each side gets in each case.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub runs: u64,
+    /// How many runs each side gets in each case. Without it, a case ends as soon as its workload's main metric is sure, or each --metric.
+    #[arg(long, value_name = "N", conflicts_with = "runs_max")]
+    pub runs: Option<u64>,
+    /// The most runs that each side gets in a case until it is sure.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub runs_max: u64,
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

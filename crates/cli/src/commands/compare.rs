@@ -16,7 +16,7 @@ use fairlab_change::side_words::SideWords;
 use fairlab_event::EscapedText;
 use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::sides::{are_recordings, check_two};
-use fairlab_lab::{Caller, Experiment, Sets, Sides};
+use fairlab_lab::{Caller, Experiment, RUNS, Sets, Sides};
 
 use super::{experiment, workloads};
 use crate::args::{AnswerFormat, CompareArgs, ExperimentArgs, TableLayout};
@@ -89,7 +89,7 @@ fn sides_of(args: &CompareArgs, spec: &CompareSpec) -> Result<Sides, CliError> {
         return Ok(Sides::Hosts { sets: args.counts.clone(), labels: args.labels.clone() });
     }
     if !args.live.is_empty() {
-        return Ok(Sides::Commands { commands: args.live.clone(), runs: args.runs });
+        return Ok(Sides::Commands { commands: args.live.clone(), runs: args.runs.unwrap_or(RUNS) });
     }
     let mut sides = SideWords::asked(&args.sides, args.vary.as_deref())?;
     if args.attribute {
@@ -98,7 +98,9 @@ fn sides_of(args: &CompareArgs, spec: &CompareSpec) -> Result<Sides, CliError> {
     if sides.is_empty() {
         check_two(&asked.kernels, &asked.setting.workload)?;
     }
-    let experiment = experiment::from_args(asked, &sides, (args.seed, args.runs), &spec.wanted.metrics)?;
+    let seeds = (args.seed, args.runs.unwrap_or(args.runs_max));
+    let experiment = experiment::from_args(asked, &sides, seeds, &spec.wanted.metrics)?;
+    let experiment = if args.runs.is_none() { experiment.until_sure() } else { experiment };
     Ok(Sides::Kernels { experiment: experiment.into(), out: asked.out.clone(), resume: asked.resume })
 }
 
@@ -132,8 +134,14 @@ fn answer(
     let stop = if sides.are_made() { experiment::stop_for(sides.change_host())? } else { Arc::default() };
     let progress = ProgressLine::new("compare");
     let on_progress = |done| progress.show(done);
-    let caller =
-        Caller { jobs: experiment::jobs(jobs), on_progress: &on_progress, tell: &output::tell, stop: &stop };
+    let on_look = |told: &str| progress.keep(told);
+    let caller = Caller {
+        jobs: experiment::jobs(jobs),
+        on_progress: &on_progress,
+        tell: &output::tell,
+        on_look: &on_look,
+        stop: &stop,
+    };
     let Compared { answer, mut sets } = compare(sides, spec, provenance::here(), &caller)?;
     drop(progress);
     let value = sets.keep(&answer)?;
@@ -154,7 +162,8 @@ fn answer(
 /// What was run, and what the programs themselves print, once a kernel.
 fn printed(sets: &Sets<'_>) -> String {
     let printed = sets.printed.iter().map(|(run, text)| format!("\n{run}\n{text}"));
-    sets.experiment.map(experiment::describe).into_iter().chain(printed).collect()
+    let described = |experiment| experiment::describe(experiment, sets.looked.as_ref());
+    sets.experiment.map(described).into_iter().chain(printed).collect()
 }
 
 fn to_text(answer: &CompareAnswer, layout: TableLayout) -> String {

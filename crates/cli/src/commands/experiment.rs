@@ -7,7 +7,7 @@ use fairlab_analysis::selector::TimeRange;
 use fairlab_change::side_words::{SideWords, experiment_of};
 use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Experiment, ExperimentSide, Kernel, SettingWords};
+use fairlab_lab::{Experiment, ExperimentSide, Kernel, LookedAt, SettingWords};
 use fairlab_sim::Machine;
 
 use crate::args::{ExperimentArgs, SettingArgs};
@@ -72,10 +72,18 @@ pub fn jobs(given: Option<usize>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
+/// `10 runs`; where they ended by themselves, of how many at most.
+fn runs(experiment: &Experiment, looked: Option<&LookedAt>) -> String {
+    let counted = |runs: usize| format!("{runs} run{}", if runs == 1 { "" } else { "s" });
+    match looked {
+        Some(looked) => format!("{} of at most {}", counted(looked.runs), experiment.seeds.len()),
+        None => counted(experiment.seeds.len()),
+    }
+}
+
 /// The experiment in a line, for the head of an answer.
-pub fn describe(experiment: &Experiment) -> String {
-    let seeds = experiment.seeds.len();
-    let plural = if seeds == 1 { "" } else { "s" };
+pub fn describe(experiment: &Experiment, looked: Option<&LookedAt>) -> String {
+    let runs = runs(experiment, looked);
     let is_real = |kernel: &Kernel| !kernel.has_virtual_time();
     let time = match (experiment.any(Kernel::has_virtual_time), experiment.any(is_real)) {
         (_, false) => "virtual time",
@@ -86,10 +94,8 @@ pub fn describe(experiment: &Experiment) -> String {
     let what = experiment.workload().map_or_else(|| "workloads by side".to_string(), output::words);
     let machine = experiment.machine().map_or("machines by side", |machine| &machine.name);
     let each = if experiment.is_of_kernels() { "kernel" } else { "side" };
-    let mut text = format!(
-        "{what} on {machine}: {seeds} run{plural} a {each} of up to {} s {time}\n",
-        longest.as_secs_f64()
-    );
+    let mut text =
+        format!("{what} on {machine}: {runs} a {each} of up to {} s {time}\n", longest.as_secs_f64());
     if let Some(difference) = experiment.difference() {
         text += &format!("{difference}\n");
     }

@@ -126,7 +126,7 @@ fn from_settled(run: &RunResult) -> TimeRange {
 }
 
 fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
-    let mut text = experiment::describe(experiment);
+    let mut text = experiment::describe(experiment, None);
     for run in &answer.runs {
         text += &format!("\n{} seed {}\n{}", run.kernel, run.seed, run.output);
         for (name, value) in &run.metrics {

@@ -29,8 +29,9 @@ const NOTHING_SEEN: &str =
 const RUNS_MIN: u64 = 4;
 
 pub fn execute(args: &TryArgs) -> Result<(), CliError> {
-    if args.runs < RUNS_MIN {
-        let problem = format!("{} runs do not tell how runs scatter", args.runs);
+    let runs = args.runs.unwrap_or(args.runs_max);
+    if runs < RUNS_MIN {
+        let problem = format!("{runs} runs do not tell how runs scatter");
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
     let spec = TrySpec {
@@ -42,18 +43,20 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
             args.machines.clone()
         },
         metrics: args.metrics.clone(),
-        runs: args.runs,
+        runs,
+        until_sure: args.runs.is_none(),
         first_seed: args.seed,
         duration: args.duration,
         margin: args.margin,
     };
     let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
-    let progress = ProgressLine::new("try, this case");
+    let progress = ProgressLine::of_steps("try");
     let caller = Caller {
         jobs: experiment::jobs(args.jobs),
         on_progress: &|done| progress.show(done),
         tell: &|step| progress.tell(step),
+        on_look: &|_| (),
         stop: &stop,
     };
     let found = try_patch(&spec, &caller);
@@ -90,7 +93,7 @@ fn of(answer: &TryAnswer, args: &TryArgs) -> Provenance {
     let kernels = answer.before.kernels.iter().chain(&answer.after.kernels);
     let all = kernels.fold(provenance::here().by(Origin::Driven), Provenance::kernel);
     let all = answer.machines.iter().fold(all, Provenance::machine);
-    all.seeds((0..args.runs).map(|offset| args.seed.wrapping_add(offset)))
+    all.seeds((0..answer.runs).map(|offset| args.seed.wrapping_add(offset)))
 }
 
 /// The whole answer: all changes with the commands that repeat them, all that has not changed, and the first difference with the state
@@ -133,7 +136,7 @@ fn sides(answer: &TryAnswer) -> String {
 
 fn head(answer: &TryAnswer) -> String {
     let machines = answer.machines.join(", ");
-    let mut text = format!("{}{} runs of each on each of {machines}\n\n", sides(answer), answer.runs);
+    let mut text = format!("{}{} of each on each of {machines}\n\n", sides(answer), answer.runs_told());
     for (at, case) in answer.workloads.iter().enumerate() {
         let purpose = case.purpose.map_or(String::new(), |purpose| format!(": {purpose}"));
         text += &format!("W{} {}{purpose}\n", at + 1, case.workload);

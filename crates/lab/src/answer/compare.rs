@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::causes::CausesAnswer;
 use super::gate::GateAnswer;
 use super::{JsonWord, PartialRuns, by_name};
-use crate::{Comparison, ComparisonRow, Pairing};
+use crate::{Comparison, ComparisonRow, LookEnd, LookedAt, Pairing};
 
 /// How kernels differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,6 +25,9 @@ pub struct CompareAnswer {
     pub headline: String,
     /// How far the runs were, if they were stopped.
     pub partial: Option<PartialRuns>,
+    /// Where runs were made until the answer was sure: when they were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looks: Option<LooksAnswer>,
     /// One a kernel and metric, kernel by kernel.
     pub metrics: Vec<MetricAnswer>,
     /// What the reader should know.
@@ -35,6 +38,35 @@ pub struct CompareAnswer {
     /// What the rules of a gate say, where some were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateAnswer>,
+}
+
+/// When runs were looked at while more were made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LooksAnswer {
+    /// The runs of each side at each look that was taken.
+    pub runs: Vec<usize>,
+    /// The most runs that a side could get.
+    pub runs_max: usize,
+    /// Why no more were made: `sure`; `too_far`, many more than those would be needed; or `open`, none were left.
+    #[serde(serialize_with = "by_name")]
+    pub end: LookEnd,
+}
+
+impl From<&LookedAt> for LooksAnswer {
+    fn from(looked: &LookedAt) -> LooksAnswer {
+        let all = looked.plan.runs();
+        LooksAnswer {
+            runs: all.iter().copied().filter(|&runs| runs <= looked.runs).collect(),
+            runs_max: all.last().copied().unwrap_or_default(),
+            end: looked.end,
+        }
+    }
+}
+
+impl JsonWord for LookEnd {
+    fn word(&self) -> &'static str {
+        self.name()
+    }
 }
 
 /// One metric of one kernel beside the baseline's.
@@ -113,6 +145,7 @@ impl From<&Comparison> for CompareAnswer {
             margin: comparison.margin,
             headline: comparison.headline.clone(),
             partial: comparison.partial.map(PartialRuns::from),
+            looks: None,
             metrics: comparison.rows.iter().map(MetricAnswer::from).collect(),
             notices: comparison.notices.clone(),
             causes: Vec::new(),

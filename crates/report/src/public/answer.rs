@@ -83,8 +83,6 @@ pub struct ClaimAnswer {
     pub kinds: Vec<String>,
     /// Runs of each kernel.
     pub runs: usize,
-    /// Of so many runs of each, the first ones, it would have come to the same, the search aside.
-    pub enough_runs: usize,
     /// The commit that was published, and what a search named.
     pub commit: Option<CommitAnswer>,
     /// What lies between the two kernels, can matter here, and is not modelled.
@@ -131,11 +129,6 @@ pub struct CommitAnswer {
 }
 
 impl ReportAnswer {
-    /// So many runs of each kernel would have been enough for all claims; `None`: there is none.
-    pub fn enough_runs(&self) -> Option<usize> {
-        self.claims.iter().map(|claim| claim.enough_runs).max()
-    }
-
     /// What a report's claims come to.
     pub(super) fn outcome_of(claims: &[ClaimAnswer]) -> ReproductionOutcome {
         of_report(claims.iter().map(|claim| claim.outcome))

@@ -2,16 +2,16 @@
 //!
 //! Must not know: how runs are made.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use fairlab_change::side_words::SideWords;
 use fairlab_event::{Ns, ShownPath};
-use fairlab_files::{another_kind, complaint, line_at};
+use fairlab_files::{another_kind, complaint, found_beside, line_at};
 use fairlab_kernel::generation::LOG;
-use fairlab_lab::LabError;
 use fairlab_lab::kernel::{newest_release, origin_of};
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::shell::line_of;
+use fairlab_lab::{LabError, RUNS_MAX};
 use serde::Deserialize;
 
 /// A report that is a file.
@@ -86,7 +86,7 @@ A report's file (TOML):
   workload = \"…\"          as 'fairlab run' takes it; files lie beside the report
   duration_ms = 12000     when to stop each run, 1 to an hour
   warmup_ms = 0           how long it settles first; without, as long as the machine takes
-  runs = 10               runs of each kernel or side, 4 or more
+  runs = 30               the most runs of each kernel or side, 4 or more; they end once all claims are sure
   kernel = \"v6.12\"        of sides that name none; without, the newest release
   departs = \"…\"           where machine or workload are not the report's own
   notes = \"…\"             what is known of a result that falls short
@@ -170,7 +170,7 @@ struct ReportFile {
     side: toml::Table,
     duration_ms: u64,
     warmup_ms: Option<u64>,
-    #[serde(default = "ten")]
+    #[serde(default = "runs_max")]
     runs: u64,
     departs: Option<String>,
     notes: Option<String>,
@@ -179,8 +179,8 @@ struct ReportFile {
     claim: Vec<PublicClaim>,
 }
 
-fn ten() -> u64 {
-    10
+fn runs_max() -> u64 {
+    RUNS_MAX
 }
 
 /// Fewer runs do not tell how runs scatter.
@@ -367,28 +367,6 @@ fn checked(mut claim: PublicClaim, sides: &[SideWords]) -> Result<PublicClaim, R
         *commit = known.id().to_string();
     }
     Ok(claim)
-}
-
-/// A word that names a file beside the report, as its path from where we are; every other word as it is.
-fn found_beside(beside: &Path, word: &str) -> String {
-    let is_file_name = [".toml", ".json"].iter().any(|end| word.ends_with(end));
-    let path = beside.join(word);
-    if is_file_name && path.is_file() { tidy(&path).to_string_lossy().into_owned() } else { word.to_string() }
-}
-
-/// A path without steps up that follow a folder's name.
-fn tidy(path: &Path) -> PathBuf {
-    let mut tidied = PathBuf::new();
-    for part in path.components() {
-        let goes_back = part == Component::ParentDir
-            && matches!(tidied.components().next_back(), Some(Component::Normal(_)));
-        if goes_back {
-            tidied.pop();
-        } else {
-            tidied.push(part);
-        }
-    }
-    tidied
 }
 
 #[cfg(test)]

@@ -5,20 +5,21 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_analysis::statistics::{MARGIN, MetricVerdict as Compared, mean};
+use fairlab_analysis::statistics::{LookLevels, LookPlan, MARGIN, MetricVerdict as Compared, mean};
 use fairlab_change::bisect::{BisectQuestion, BisectSpec, bisect};
+use fairlab_change::compare::end_of;
 use fairlab_change::left_out::{left_out_between, mind_left_out};
 use fairlab_change::side_words::experiment_of;
 use fairlab_change::{SearchTrials, WayStep};
 use fairlab_lab::names::{MetricName, ShownMetrics};
 use fairlab_lab::shell::{line_of, quoted};
 use fairlab_lab::{
-    CompareOptions, ComparisonRow, ExperimentRuns, ExperimentSide, Kernel, LabError, Progress, RunResult,
-    RunSetting, SettingWords, compare,
+    CompareOptions, ComparisonRow, ExperimentRuns, ExperimentSide, Kernel, LabError, LookEnd, Progress,
+    RunResult, RunSetting, SettingWords, compare,
 };
 
 use super::answer::{ClaimAnswer, CommitAnswer, PartialReport, PublishedAnswer, ReportAnswer};
-use super::file::{PublicClaim, PublicReport, PublishedDifference, PublishedDirection, RUNS_MIN};
+use super::file::{PublicClaim, PublicReport, PublishedDifference, PublishedDirection};
 use super::judge::{ClaimVerdict, ReproductionOutcome};
 use crate::render::number;
 
@@ -82,6 +83,8 @@ struct PairRuns {
     sides: Vec<ExperimentSide>,
     setting: RunSetting,
     results: Vec<RunResult>,
+    /// How sure claims must be at the look that ended the runs.
+    levels: LookLevels,
 }
 
 fn of_claims(report: &PublicReport, effort: &ReproductionEffort<'_>) -> Result<Vec<ClaimAnswer>, LabError> {
@@ -90,12 +93,17 @@ fn of_claims(report: &PublicReport, effort: &ReproductionEffort<'_>) -> Result<V
     let by_name = ShownMetrics::default().wanted(&metrics);
     let mut pairs: Vec<PairRuns> = Vec::new();
     let mut answers = Vec::new();
-    for (claim, metric) in report.claims.iter().zip(metrics) {
+    for (claim, metric) in report.claims.iter().zip(&metrics) {
         let known = pairs.iter().position(|pair| pair.names == claim.kernels);
         let place = match known {
             Some(place) => place,
             None => {
-                let Some(pair) = runs_of(report, claim, &by_name, effort)? else { return Ok(answers) };
+                let beside =
+                    report.claims.iter().zip(&metrics).filter(|(one, _)| one.kernels == claim.kernels);
+                let asked = beside.map(|(_, metric)| metric.name.clone()).collect::<Vec<_>>();
+                let Some(pair) = runs_of(report, claim, (&by_name, &asked), effort)? else {
+                    return Ok(answers);
+                };
                 pairs.push(pair);
                 pairs.len() - 1
             }
@@ -111,11 +119,11 @@ fn of_claims(report: &PublicReport, effort: &ReproductionEffort<'_>) -> Result<V
     Ok(answers)
 }
 
-/// Makes the runs of a claim's two kernels.
+/// Makes the runs of a claim's two sides, until all claims on them are sure.
 fn runs_of(
     report: &PublicReport,
     claim: &PublicClaim,
-    by_name: &NamesWanted,
+    (by_name, metrics): (&NamesWanted, &[String]),
     effort: &ReproductionEffort<'_>,
 ) -> Result<Option<PairRuns>, LabError> {
     let asked = SettingWords {
@@ -133,12 +141,29 @@ fn runs_of(
     let sides = claim.kernels.iter().filter_map(side).collect::<Vec<_>>();
     let kernels = if sides.is_empty() { &claim.kernels[..] } else { report.kernel.as_slice() };
     let experiment = experiment_of(&sides, kernels, &asked, runs)?;
-    let made =
-        ExperimentRuns::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;
+    let plan = LookPlan::up_to(runs as usize);
+    let mut levels = LookLevels::default();
+    let looked = |results: &[RunResult], count: usize| {
+        levels = plan.levels(count);
+        let comparison = compare(&claim.kernels, results, &options_of(metrics, &levels))?;
+        let rows = comparison.rows.iter().collect::<Vec<_>>();
+        Ok(end_of(&rows, runs as usize - count) != LookEnd::Open)
+    };
+    let made = ExperimentRuns::of(&experiment, Vec::new()).make_until(
+        plan.runs(),
+        effort.jobs,
+        effort.on_progress,
+        effort.stop,
+        looked,
+    )?;
     let setting = experiment.setting_of(&experiment.sides[0]);
     let (names, sides) = (claim.kernels.clone(), experiment.sides);
-    let pair = PairRuns { names, setting, sides, results: made.results };
+    let pair = PairRuns { names, setting, sides, results: made.results, levels };
     Ok(made.partial.is_none().then_some(pair))
+}
+
+fn options_of(metrics: &[String], levels: &LookLevels) -> CompareOptions {
+    CompareOptions { metrics: metrics.to_vec(), levels: levels.clone(), ..CompareOptions::default() }
 }
 
 /// The command that repeats a claim's comparison.
@@ -170,7 +195,7 @@ fn of_claim(
     pair: &PairRuns,
     effort: &ReproductionEffort<'_>,
 ) -> Result<Option<ClaimAnswer>, LabError> {
-    let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
+    let options = options_of(&[metric.to_string()], &pair.levels);
     let mut comparison = compare(&pair.names, &pair.results, &options)?;
     mind_left_out(&mut comparison, &pair.sides);
     let [from, to] = [0, 1].map(|place| &pair.sides[place]);
@@ -179,34 +204,12 @@ fn of_claim(
         LabError::new(format!("the runs have no metric '{metric}'"), "name one that 'fairlab run' prints")
     })?;
     let command = command_of(report, claim, pair, row.values.len());
-    let enough = enough_runs(claim, metric, pair, row.values.len())?;
     let commit = match &claim.commit {
         Some(commit) => Some(search(&pair.setting, claim, commit, metric, &row, effort)?),
         None => None,
     };
     let stopped = effort.stop.load(Ordering::Relaxed);
-    Ok((!stopped)
-        .then(|| ClaimAnswer { enough_runs: enough, ..answer(claim, &row, (commit, not_modelled), command) }))
-}
-
-/// The fewest runs of each side, the first of them, from which on more do not change what the claim comes to, its commit aside.
-fn enough_runs(claim: &PublicClaim, metric: &str, pair: &PairRuns, made: usize) -> Result<usize, LabError> {
-    let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
-    let outcome_of = |runs: usize| -> Result<Option<ReproductionOutcome>, LabError> {
-        let of_side = |name: &str| {
-            let its = pair.results.iter().filter(|run| run.side() == name);
-            its.take(runs).cloned().collect::<Vec<_>>()
-        };
-        let results = pair.sides.iter().flat_map(|side| of_side(&side.name)).collect::<Vec<_>>();
-        let row = compare(&pair.names, &results, &options)?.rows.into_iter().next();
-        Ok(row.map(|row| ClaimVerdict::of(claim.published, ratio_of(&row), row.verdict, None).outcome()))
-    };
-    let last = outcome_of(made)?;
-    let mut enough = made;
-    while enough > RUNS_MIN as usize && outcome_of(enough - 1)? == last {
-        enough -= 1;
-    }
-    Ok(enough)
+    Ok((!stopped).then(|| answer(claim, &row, (commit, not_modelled), command)))
 }
 
 /// What is said of sides whose runs are of two kinds.
@@ -266,7 +269,6 @@ fn answer(
         compared: row.verdict,
         kinds: kinds(claim, row),
         runs: row.values.len(),
-        enough_runs: row.values.len(),
         commit,
         not_modelled,
         verdict,

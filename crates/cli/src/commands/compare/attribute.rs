@@ -10,7 +10,8 @@ use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::kernel::KernelNeed;
 use fairlab_lab::names::{ShownMetrics, metrics_of};
 use fairlab_lab::{
-    CompareOptions, Experiment, Kernel, RunResult, RunSetting, SettingWords, compare, sides_of, workloads,
+    CompareOptions, Experiment, Kernel, RUNS, RunResult, RunSetting, SettingWords, compare, sides_of,
+    workloads,
 };
 use serde_json::{Value, json};
 
@@ -37,8 +38,9 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         let problem = "--attribute has no table of mmtests' or LKP's";
         return Err(CliError::bad(problem, "give --layout mail, or none"));
     }
-    if args.runs < RUNS_MIN {
-        let problem = format!("{} runs do not tell how runs scatter", args.runs);
+    let runs = args.runs.unwrap_or(RUNS);
+    if runs < RUNS_MIN {
+        let problem = format!("{runs} runs do not tell how runs scatter");
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
     let kernels =
@@ -64,7 +66,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         baseline,
         other,
         metrics,
-        runs: usize::try_from(args.runs).unwrap_or(usize::MAX),
+        runs: usize::try_from(runs).unwrap_or(usize::MAX),
         margin: args.margin,
     };
     let exports = ExportFiles::create(&args.exports, &ExportKind::ANY)?;

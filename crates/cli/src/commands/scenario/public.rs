@@ -1,12 +1,11 @@
 //! `fairlab scenario run public` and `fairlab scenario run FILE.toml`: reports that are files.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::shell::quoted;
 use fairlab_report::public::{
-    self, ClaimAnswer, PublicAnswer, PublicReport, ReportAnswer, ReproductionEffort, ReproductionOutcome,
+    self, ClaimAnswer, PublicAnswer, PublicReport, ReproductionEffort, ReproductionOutcome,
 };
 use serde_json::json;
 
@@ -14,7 +13,6 @@ use super::{check_pages, write_page};
 use crate::args::{PageStyle, ScenarioRunArgs};
 use crate::commands::experiment;
 use crate::error::CliError;
-use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 
@@ -42,7 +40,7 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
     let mut answer = PublicAnswer { quick: args.quick, partial: false, reports: Vec::new() };
     for report in &reports {
         let progress = ProgressLine::of_long(&report.name);
-        let (show, began) = (|done| progress.show(done), Instant::now());
+        let show = |done| progress.show(done);
         let tell = |claim: &ClaimAnswer| progress.keep(&claim.headline());
         let jobs = experiment::jobs(args.jobs);
         let effort =
@@ -50,9 +48,6 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
         let done = public::reproduce(report, &effort)?;
         answer.partial = done.partial.is_some();
         drop(progress);
-        if let Some(hint) = size_hint(&done, began.elapsed()) {
-            output::tell(&hint);
-        }
         answer.reports.push(done);
         if answer.partial {
             break;
@@ -81,20 +76,6 @@ fn write_pages(args: &ScenarioRunArgs, answer: &PublicAnswer) -> Result<(), CliE
         write_page(pages, "public.md", answer.to_markdown(&command))?;
     }
     Ok(())
-}
-
-/// A report that takes longer says which size would do.
-const LONG: Duration = Duration::from_secs(60);
-
-/// What a report that took long may be tried with.
-fn size_hint(done: &ReportAnswer, took: Duration) -> Option<String> {
-    let enough = done.enough_runs().filter(|_| took > LONG && done.partial.is_none())?;
-    let made = done.claims.iter().map(|claim| claim.runs).max().unwrap_or(enough);
-    let advice = match enough < made {
-        true => format!("runs = {enough} of {made} would have come to the same"),
-        false => format!("all {made} runs were needed; a smaller duration_ms makes each shorter"),
-    };
-    Some(format!("{}: it took {} s; {advice}", done.name, took.as_secs()))
 }
 
 fn provenance_of(reports: &[PublicReport]) -> Provenance {

@@ -65,9 +65,9 @@ fn verdict(answer: &TryAnswer, changed: &[&PatchMetricAnswer]) -> String {
         [MetricVerdict::Worse, MetricVerdict::Better, MetricVerdict::Changed].into_iter().filter_map(count);
     let (before, after) = (metric(&largest.metric, largest.before), metric(&largest.metric, largest.after));
     format!(
-        "Of {} metrics in {cases} of {} runs a side: {} for sure.\nMost of all, {} of {} on {}: {before} -> {after}.",
+        "Of {} metrics in {cases} of {} a side: {} for sure.\nMost of all, {} of {} on {}: {before} -> {after}.",
         answer.rows.len(),
-        answer.runs,
+        answer.runs_told(),
         counts.collect::<Vec<_>>().join(", "),
         largest.metric,
         short(answer, &largest.workload),

@@ -1,0 +1,160 @@
+//! `fairlab watch`: which commits changed which cases of a catalogue.
+
+mod text;
+
+use std::fs;
+use std::path::Path;
+
+use fairlab_event::ShownPath;
+use fairlab_files::write_whole;
+use fairlab_lab::LabError;
+use fairlab_lab::provenance::{Origin, Provenance};
+use fairlab_watch::answer::WatchAnswer;
+use fairlab_watch::{CASE_KEYS, Catalogue, WatchEffort, WatchEstimate, WatchSpec, WatchedLine, watch};
+use serde_json::{Value, json};
+
+use super::experiment;
+use crate::args::{AnswerFormat, WatchArgs, WatchCommand, WatchFormat, WatchRunArgs};
+use crate::error::CliError;
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance;
+
+/// What an answer is called in its folder.
+const ANSWER: &str = "watch.json";
+
+/// Runs of a kernel in the quick form.
+const QUICK_RUNS: usize = 9;
+
+/// Fewer runs do not tell how runs scatter.
+const RUNS_MIN: usize = 4;
+
+pub fn execute(args: &WatchArgs) -> Result<(), CliError> {
+    match &args.command {
+        None => run(&args.run),
+        Some(WatchCommand::Keys) => output::print(CASE_KEYS),
+        Some(WatchCommand::List { catalogue, format }) => list(&Catalogue::read(catalogue)?, *format),
+        Some(WatchCommand::Report { folder, format }) => {
+            let path = folder.join(ANSWER);
+            let value = read(&path)?.ok_or_else(|| {
+                CliError::bad(
+                    format!("{}: there is none", ShownPath(&path)),
+                    "give the folder of 'watch --out'",
+                )
+            })?;
+            print(&value, *format)
+        }
+    }
+}
+
+fn run(args: &WatchRunArgs) -> Result<(), CliError> {
+    if args.runs_max < RUNS_MIN {
+        let problem = format!("{} runs do not tell how runs scatter", args.runs_max);
+        return Err(CliError::bad(problem, format!("give --runs-max {RUNS_MIN} or more")));
+    }
+    let stop = stop_on_interrupt()?;
+    let earlier = args.out.as_deref().map_or(Ok(None), opened)?;
+    let range = args.over.as_deref().unwrap_or_default();
+    let spec = WatchSpec {
+        line: WatchedLine::parse(range, &stop)?,
+        catalogue: Catalogue::read(&args.catalogue)?,
+        thorough: !args.quick,
+        runs_max: if args.quick { QUICK_RUNS.min(args.runs_max) } else { args.runs_max },
+        first_seed: args.seed,
+    };
+    let WatchEstimate { kernels, cases, runs } = spec.estimate();
+    output::tell(&format!(
+        "{kernels} kernels, {cases} cases: at most {runs} runs tell which kernels differ, and further runs by how much"
+    ));
+    let progress = ProgressLine::of_steps("watch");
+    let (show, tell) = (|done| progress.show(done), |step: &str| progress.tell(step));
+    let effort =
+        WatchEffort { jobs: experiment::jobs(args.jobs), on_progress: &show, tell: &tell, stop: &stop };
+    let answer = watch(spec, effort)?;
+    drop(progress);
+    let new = news(&answer, earlier.as_ref());
+    let value = output::with_provenance(&provenance_of(&answer, args.seed), json!(answer));
+    if let Some(folder) = &args.out {
+        write(folder, &value)?;
+    }
+    print(&value, args.format)?;
+    match answer.partial {
+        true => Err(CliError::Interrupted),
+        false if new > 0 => Err(CliError::No),
+        false => Ok(()),
+    }
+}
+
+/// Regressions for sure that an earlier watch did not tell; without one all of them.
+fn news(answer: &WatchAnswer, earlier: Option<&Value>) -> usize {
+    let known = |key: (&str, &str, &str)| {
+        let findings = earlier.and_then(|earlier| earlier["findings"].as_array());
+        findings.is_some_and(|findings| {
+            findings.iter().any(|finding| key_of(finding) == key && finding["confirmed"] == true)
+        })
+    };
+    let is_new = |key| !known(key);
+    answer.confirmed().filter(|finding| finding.verdict.name() == "worse" && is_new(finding.key())).count()
+}
+
+fn key_of(finding: &Value) -> (&str, &str, &str) {
+    let step = finding["steps"].as_array().and_then(|steps| steps.last()).unwrap_or(&Value::Null);
+    let [commit, case, metric] = [&step["commit"], &finding["case"], &finding["metric"]]
+        .map(|value| value.as_str().unwrap_or_default());
+    (commit, case, metric)
+}
+
+/// The folder, made, and what an earlier watch left there.
+fn opened(folder: &Path) -> Result<Option<Value>, CliError> {
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    read(&folder.join(ANSWER))
+}
+
+fn read(path: &Path) -> Result<Option<Value>, CliError> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| failed(path, &error))?,
+    };
+    let value =
+        serde_json::from_str::<Value>(&text).ok().filter(|value| value["schema"] == "fairlab/watch/1");
+    value.map(Some).ok_or_else(|| {
+        let problem = format!("{} is no answer of 'fairlab watch'", ShownPath(path));
+        CliError::from(LabError::new(problem, "give another folder"))
+    })
+}
+
+fn write(folder: &Path, value: &Value) -> Result<(), CliError> {
+    for (name, content) in [(ANSWER, format!("{value:#}\n"))] {
+        let path = folder.join(name);
+        write_whole(&path, content).map_err(|error| failed(&path, &error))?;
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::bad(format!("{}: {error}", ShownPath(path)), "check the place and its free space")
+}
+
+fn print(value: &Value, format: WatchFormat) -> Result<(), CliError> {
+    match format {
+        WatchFormat::Json => output::print_json(value),
+        WatchFormat::Text => output::print(&text::to_text(value)),
+        WatchFormat::Md => output::print(&text::to_markdown(value)),
+    }
+}
+
+fn provenance_of(answer: &WatchAnswer, first_seed: u64) -> Provenance {
+    let names = answer.kernels.iter().filter_map(|kernel| kernel.name.as_deref());
+    let origin = if answer.range.starts_with("src:") { Origin::Driven } else { Origin::Modelled };
+    let ends = [names.clone().next(), names.last()].into_iter().flatten();
+    let all = ends.fold(provenance::here().by(origin), |all, name| all.kernel(name));
+    let machines = answer.cases.iter().map(|case| &case.machine);
+    machines.fold(all, Provenance::machine).seeds([first_seed])
+}
+
+fn list(catalogue: &Catalogue, format: AnswerFormat) -> Result<(), CliError> {
+    if format == AnswerFormat::Json {
+        return output::print_json(&text::list_json(catalogue));
+    }
+    output::print(&text::list(catalogue))
+}

@@ -1,0 +1,148 @@
+//! A watch in words, from its answer as JSON: what an earlier one left can be told, too.
+//!
+//! Must not know: how anything was found.
+
+use fairlab_event::{EscapedText, escaped};
+use fairlab_files::shell::line_of;
+use fairlab_watch::Catalogue;
+use serde_json::{Value, json};
+
+use crate::numbers::{metric, significant};
+use crate::output;
+
+/// What is told of each finding.
+const HEADER: [&str; 7] = ["commit", "release", "case", "metric", "before", "after", "ratio, 95 % interval"];
+
+fn words<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
+}
+
+fn findings(answer: &Value) -> impl Iterator<Item = &Value> {
+    answer["findings"].as_array().into_iter().flatten()
+}
+
+fn confirmed(answer: &Value) -> Vec<&Value> {
+    findings(answer).filter(|finding| finding["confirmed"] == true).collect()
+}
+
+/// `155 us`
+fn mean(finding: &Value, side: usize) -> String {
+    let name = words(finding, "metric");
+    finding["fresh"]["means"][side].as_f64().map_or("-".to_string(), |mean| metric(name, mean))
+}
+
+/// `0.52 (0.47 to 0.58)`
+fn ratio(finding: &Value) -> String {
+    let number = |key: &str| finding["fresh"][key].as_f64().map_or("-".to_string(), significant);
+    format!("{} ({} to {})", number("ratio"), number("low"), number("high"))
+}
+
+fn row(finding: &Value) -> Vec<String> {
+    let step = finding["steps"].as_array().and_then(|steps| steps.last()).cloned().unwrap_or_default();
+    let (commit, release) = (words(&step, "commit"), words(&step, "release"));
+    let cells = [commit, release, words(finding, "case"), words(finding, "metric")].map(String::from);
+    let cells = cells.into_iter().chain([mean(finding, 0), mean(finding, 1), ratio(finding)]);
+    cells.collect()
+}
+
+/// What stands before the findings.
+fn head(answer: &Value) -> String {
+    let count = |key: &str| answer[key].as_array().map_or(0, Vec::len);
+    let mut text = String::new();
+    if answer["partial"] == true {
+        text += "partial: stopped before the end; the same command goes on\n";
+    }
+    text + &format!(
+        "{}: {} kernels, {} cases, {} runs, {} questions\n",
+        EscapedText(words(answer, "range")),
+        count("kernels"),
+        count("cases"),
+        answer["runs"],
+        answer["questions"],
+    )
+}
+
+/// What stands behind them.
+fn tail(answer: &Value) -> String {
+    let (found, sure) = (findings(answer).count(), confirmed(answer).len());
+    let mut text = format!("{sure} changes, each found for sure and confirmed by fresh runs");
+    if found > sure {
+        text += &format!("; {} more were found and not confirmed", found - sure);
+    }
+    text += "; at most 5 % of what was found is chance\n";
+    for skipped in answer["skipped"].as_array().into_iter().flatten() {
+        text += &format!(
+            "left out: {}: {}\n",
+            EscapedText(words(skipped, "case")),
+            EscapedText(words(skipped, "why"))
+        );
+    }
+    text
+}
+
+/// The findings as a table, worse and better apart.
+pub fn to_text(answer: &Value) -> String {
+    let mut text = head(answer);
+    for verdict in ["worse", "better", "changed"] {
+        let rows =
+            confirmed(answer).into_iter().filter(|finding| words(finding, "verdict") == verdict).map(row);
+        let rows = rows.collect::<Vec<_>>();
+        if !rows.is_empty() {
+            text += &format!("\n{verdict}\n{}", output::table(&HEADER, &rows));
+        }
+    }
+    text + "\n" + &tail(answer)
+}
+
+/// The findings as tables of Markdown, each with its sentence and its command.
+pub fn to_markdown(answer: &Value) -> String {
+    let mut text = head(answer);
+    for verdict in ["worse", "better", "changed"] {
+        let its = confirmed(answer).into_iter().filter(|finding| words(finding, "verdict") == verdict);
+        let rows = its.map(row).collect::<Vec<_>>();
+        if rows.is_empty() {
+            continue;
+        }
+        text += &format!("\n## {verdict}\n\n| {} |\n|---|---|---|---|---:|---:|---:|\n", HEADER.join(" | "));
+        for row in rows {
+            let cells = row.iter().map(|cell| escaped::markdown(cell)).collect::<Vec<_>>();
+            text += &format!("| {} |\n", cells.join(" | "));
+        }
+    }
+    text + "\n" + &tail(answer)
+}
+
+/// The cases of a catalogue, and what is none.
+pub fn list(catalogue: &Catalogue) -> String {
+    let row = |case: &fairlab_watch::WatchCase| {
+        vec![case.name.clone(), case.machine.clone(), case.metrics.join(" "), case.title.clone()]
+    };
+    let rows = catalogue.cases.iter().map(row).collect::<Vec<_>>();
+    let mut text = output::table(&["case", "machine", "metrics", "what"], &rows);
+    for skipped in &catalogue.skipped {
+        text += &format!("left out: {}: {}\n", EscapedText(&skipped.case), EscapedText(&skipped.why));
+    }
+    text
+}
+
+/// The same for programs.
+pub fn list_json(catalogue: &Catalogue) -> Value {
+    let case = |case: &fairlab_watch::WatchCase| {
+        json!({
+            "name": case.name,
+            "title": case.title,
+            "source": case.source,
+            "machine": case.machine,
+            "workload": line_of(&case.workload),
+            "duration_ns": case.duration.0,
+            "warmup_ns": case.warmup.map(|warmup| warmup.0),
+            "metrics": case.metrics,
+            "margin": case.margin,
+        })
+    };
+    json!({
+        "schema": "fairlab/catalogue/1",
+        "cases": catalogue.cases.iter().map(case).collect::<Vec<_>>(),
+        "skipped": catalogue.skipped,
+    })
+}

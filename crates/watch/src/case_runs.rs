@@ -1,0 +1,235 @@
+//! The runs of one case: the digest of each kernel's, and the metrics of those that differ.
+//!
+//! Kernels whose runs are equal, event by event, share a *class*: its further runs are made on one of them.
+//!
+//! Must not know: what is concluded.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_files::{LabError, Progress};
+use fairlab_lab::{ExperimentSide, ExperimentStopped, Kernel, RunResult, RunSetting, RunSpec, run_all};
+
+use crate::line::WatchedLine;
+
+/// Runs that are made at once are kept whole until their metrics are taken: at most so many.
+const BATCH: usize = 64;
+
+/// Runs of a kernel that tell whether it differs, where none is spared.
+const SCREENS: usize = 3;
+
+/// How runs are made.
+#[derive(Clone, Copy)]
+pub(crate) struct RunMaker<'e> {
+    pub jobs: usize,
+    pub on_progress: &'e (dyn Fn(Progress) + Sync),
+    pub stop: &'e AtomicBool,
+}
+
+/// The runs of a case.
+pub(crate) struct CaseRuns {
+    pub setting: RunSetting,
+    metrics: Vec<String>,
+    /// Kernels that run differently.
+    classes: Vec<RunClass>,
+    /// The class of each kernel on the line; `None` where there is none.
+    class_of: Vec<Option<usize>>,
+    /// How many runs were made.
+    pub made: usize,
+}
+
+/// A kernel that stands for all that run as it does.
+struct RunClass {
+    kernel: Kernel,
+    shift: u64,
+    /// The metrics of each run, in the order of seeds.
+    found: Vec<Vec<f64>>,
+    /// Those of runs that take no part in finding anything.
+    fresh: Vec<Vec<f64>>,
+}
+
+/// Which seeds runs have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SeedRange {
+    /// Those by which differences are found.
+    Found,
+    /// Those by which they are confirmed.
+    Fresh,
+}
+
+/// Seeds that confirm lie so far behind those that find.
+const FRESH: u64 = 100_000;
+
+/// Two classes that follow each other on the line: the positions of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LineStep {
+    pub before: usize,
+    pub after: usize,
+}
+
+impl CaseRuns {
+    pub fn of(setting: RunSetting, metrics: Vec<String>) -> CaseRuns {
+        CaseRuns { setting, metrics, classes: Vec::new(), class_of: Vec::new(), made: 0 }
+    }
+
+    /// Runs each kernel of the line once, or with `thorough` three times, of which one leaves nothing to chance. Gives whether it was
+    /// stopped.
+    ///
+    /// # Errors
+    /// A run fails, or lacks a metric.
+    pub fn screen(
+        &mut self,
+        line: &WatchedLine,
+        thorough: bool,
+        maker: RunMaker<'_>,
+    ) -> Result<ExperimentStopped, LabError> {
+        let (alike, distinct) = distinct(line);
+        let screens = if thorough { SCREENS } else { 1 };
+        let mut class_of_digests = BTreeMap::new();
+        let mut class_of_distinct = Vec::new();
+        for chunk in distinct.chunks(BATCH.div_ceil(screens)) {
+            let specs = chunk.iter().flat_map(|(kernel, shift)| self.screens(kernel, *shift, screens));
+            let specs = specs.collect::<Vec<_>>();
+            let (results, stopped) = run_all(&specs, maker.jobs, maker.on_progress, maker.stop)?;
+            if stopped.0 {
+                return Ok(stopped);
+            }
+            self.made += results.len();
+            for ((kernel, shift), runs) in chunk.iter().zip(results.chunks(screens)) {
+                let digests = runs.iter().map(|run| run.digest.clone()).collect::<Vec<_>>();
+                let next = self.classes.len();
+                let class = *class_of_digests.entry(digests).or_insert(next);
+                if class == next {
+                    // What leaves nothing to chance comes last, and is no sample.
+                    let sampled = runs.iter().take(SCREENS - 1).map(|run| self.metrics_of(run));
+                    let found = sampled.collect::<Result<Vec<_>, _>>()?;
+                    let (kernel, shift) = (kernel.clone(), *shift);
+                    self.classes.push(RunClass { kernel, shift, found, fresh: Vec::new() });
+                }
+                class_of_distinct.push(class);
+            }
+        }
+        self.class_of =
+            alike.into_iter().map(|number| number.map(|number| class_of_distinct[number])).collect();
+        Ok(ExperimentStopped(false))
+    }
+
+    /// The runs that tell whether a kernel differs: with two seeds, and without chance.
+    fn screens(&self, kernel: &Kernel, shift: u64, screens: usize) -> Vec<RunSpec> {
+        let mut specs =
+            (0..screens as u64).map(|number| self.spec(kernel, shift, number)).collect::<Vec<_>>();
+        if let Some(last) = specs.get_mut(SCREENS - 1) {
+            *last = RunSpec { machine: self.setting.machine.clone().exact(), ..self.spec(kernel, shift, 0) };
+        }
+        specs
+    }
+
+    fn spec(&self, kernel: &Kernel, shift: u64, number: u64) -> RunSpec {
+        let side = ExperimentSide::of(kernel.name().to_string(), kernel.clone(), self.setting.clone());
+        let seed = self.setting.first_seed.wrapping_add(shift).wrapping_add(number);
+        RunSpec { by_name: self.setting.by_name.clone(), ..side.spec(seed) }
+    }
+
+    fn metrics_of(&self, run: &RunResult) -> Result<Vec<f64>, LabError> {
+        let of = |name: &String| {
+            run.metric(name).ok_or_else(|| {
+                let known = run.metrics.iter().map(|(name, _)| name.as_str());
+                fairlab_lab::names::no_metric("its runs", name, known)
+            })
+        };
+        self.metrics.iter().map(of).collect()
+    }
+
+    /// How many kernels run differently.
+    pub fn class_count(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The class of each kernel on the line.
+    pub fn class_of(&self) -> &[Option<usize>] {
+        &self.class_of
+    }
+
+    /// The kernel that stands for a class.
+    pub fn kernel(&self, class: usize) -> &Kernel {
+        &self.classes[class].kernel
+    }
+
+    /// The steps of the line at which runs change.
+    pub fn steps(&self) -> Vec<LineStep> {
+        let there = self.class_of.iter().enumerate().filter_map(|(at, class)| Some((at, (*class)?)));
+        let there = there.collect::<Vec<_>>();
+        let changes = there.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+        changes.map(|pair| LineStep { before: pair[0].0, after: pair[1].0 }).collect()
+    }
+
+    /// A metric of a class in all its runs.
+    pub fn values(&self, class: usize, metric: usize, seeds: SeedRange) -> Vec<f64> {
+        self.classes[class].runs(seeds).iter().map(|run| run[metric]).collect()
+    }
+
+    /// Sees to it that each of these classes has so many runs. Gives whether it was stopped.
+    ///
+    /// # Errors
+    /// A run fails.
+    pub fn ensure(
+        &mut self,
+        classes: &[usize],
+        (runs, seeds): (usize, SeedRange),
+        maker: RunMaker<'_>,
+    ) -> Result<ExperimentStopped, LabError> {
+        let missing = classes.iter().flat_map(|&class| {
+            (self.classes[class].runs(seeds).len()..runs).map(move |number| (class, number))
+        });
+        let missing = missing.collect::<Vec<_>>();
+        let offset = if seeds == SeedRange::Fresh { FRESH } else { 0 };
+        for chunk in missing.chunks(BATCH) {
+            let specs = chunk.iter().map(|&(class, number)| {
+                let RunClass { kernel, shift, .. } = &self.classes[class];
+                self.spec(kernel, *shift, offset + number as u64)
+            });
+            let (results, stopped) =
+                run_all(&specs.collect::<Vec<_>>(), maker.jobs, maker.on_progress, maker.stop)?;
+            if stopped.0 {
+                return Ok(stopped);
+            }
+            self.made += results.len();
+            for ((class, _), run) in chunk.iter().zip(&results) {
+                let metrics = self.metrics_of(run)?;
+                self.classes[*class].runs_mut(seeds).push(metrics);
+            }
+        }
+        Ok(ExperimentStopped(false))
+    }
+}
+
+/// For each kernel of the line its number among those of different rules, and these, each with what is added to its seeds. Kernels of equal
+/// rules need no run to be equal.
+fn distinct(line: &WatchedLine) -> (Vec<Option<usize>>, Vec<(Kernel, u64)>) {
+    let mut distinct: Vec<(Kernel, u64)> = Vec::new();
+    let number_of = |position: usize| {
+        let (kernel, shift) = line.kernel(position)?;
+        let known = distinct.iter().rposition(|(one, at)| *at == shift && one.same_rules(kernel));
+        Some(known.unwrap_or_else(|| {
+            distinct.push((kernel.clone(), shift));
+            distinct.len() - 1
+        }))
+    };
+    ((0..line.count()).map(number_of).collect(), distinct)
+}
+
+impl RunClass {
+    fn runs(&self, seeds: SeedRange) -> &Vec<Vec<f64>> {
+        match seeds {
+            SeedRange::Found => &self.found,
+            SeedRange::Fresh => &self.fresh,
+        }
+    }
+
+    fn runs_mut(&mut self, seeds: SeedRange) -> &mut Vec<Vec<f64>> {
+        match seeds {
+            SeedRange::Found => &mut self.found,
+            SeedRange::Fresh => &mut self.fresh,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The kernels that are watched, one after the other, and the commits between them.
+//!
+//! Must not know: what runs on them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_change::WayStep;
+use fairlab_change::commit_path::CommitPath;
+use fairlab_files::LabError;
+use fairlab_lab::{Kernel, RunSetting};
+use serde::Serialize;
+
+/// What the line is walked for, in errors.
+const NAME: &str = "watch";
+
+/// Kernels in the order of history; 0 is where it begins.
+pub struct WatchedLine {
+    /// What the user calls it.
+    pub name: String,
+    kernels: Vec<Option<Kernel>>,
+    steps: Vec<Option<WatchedStep>>,
+    /// What is added to the seeds of a kernel: where kernels are to differ in chance alone, each has a number of its own.
+    shifts: Vec<u64>,
+}
+
+/// What leads to a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WatchedStep {
+    /// The commit, as short as people write it.
+    pub commit: String,
+    /// Its subject.
+    pub subject: String,
+    /// The first release with it, if that is known.
+    pub release: Option<String>,
+    /// Its date, if that is known.
+    pub date: Option<String>,
+}
+
+impl WatchedStep {
+    fn of(step: &WayStep) -> WatchedStep {
+        WatchedStep {
+            commit: step.id(),
+            subject: step.subject(),
+            release: step.release().map(|release| release.to_string()),
+            date: step.date().map(|(date, _)| date.to_string()),
+        }
+    }
+}
+
+impl WatchedLine {
+    /// `v4.18..v7.3`: from commit to commit through the model's log; `src:DIR@A..B`: through the commits of a repository that touch the
+    /// scheduler.
+    ///
+    /// # Errors
+    /// It is no range, or has no kernels.
+    pub fn parse(range: &str, stop: &AtomicBool) -> Result<WatchedLine, LabError> {
+        let hint = "write FROM..TO, such as v6.6..v6.12 or src:DIR@v6.6..v6.12";
+        let no_range = || LabError::new(format!("'{range}' is no range of kernels"), hint);
+        let (from, to) = range
+            .split_once("..")
+            .filter(|(from, to)| !from.is_empty() && !to.is_empty())
+            .ok_or_else(no_range)?;
+        let to = match from.rsplit_once('@') {
+            Some((tree, _)) if from.starts_with("src:") => format!("{tree}@{to}"),
+            _ => to.to_string(),
+        };
+        WatchedLine::between(&Kernel::parse(from)?, &Kernel::parse(&to)?, range, stop)
+    }
+
+    fn between(from: &Kernel, to: &Kernel, name: &str, stop: &AtomicBool) -> Result<WatchedLine, LabError> {
+        let path = CommitPath::between(from, to, NAME, stop)?;
+        if !path.begins_at_first {
+            let problem = format!("{} is newer than {}", from.name(), to.name());
+            return Err(LabError::new(problem, "give the older kernel first"));
+        }
+        let way = path.way;
+        if way.end() == 0 {
+            return Err(LabError::new(way.why_empty(), "name kernels with commits between them"));
+        }
+        let kernels = (0..=way.end()).map(|position| way.kernel(position)).collect::<Vec<_>>();
+        let steps =
+            (0..=way.end()).map(|position| way.step(position).as_ref().map(WatchedStep::of)).collect();
+        Ok(WatchedLine { name: name.to_string(), shifts: vec![0; kernels.len()], kernels, steps })
+    }
+
+    /// One kernel under many names, each with chance of its own: nothing is to be found among them.
+    pub fn of_one(kernel: &Kernel, names: usize) -> WatchedLine {
+        let step = |number: usize| WatchedStep {
+            commit: format!("name{number}"),
+            subject: format!("{} by another name", kernel.name()),
+            release: None,
+            date: None,
+        };
+        WatchedLine {
+            name: format!("{names} times {}", kernel.name()),
+            kernels: vec![Some(kernel.clone()); names],
+            steps: (0..names).map(|number| (number > 0).then(|| step(number))).collect(),
+            shifts: (0..names as u64).map(|number| number * 1_000_000).collect(),
+        }
+    }
+
+    /// How many kernels there are, those that contradict themselves or cannot be built within.
+    pub fn count(&self) -> usize {
+        self.kernels.len()
+    }
+
+    /// A kernel, and what is added to its seeds; `None` where there is none.
+    pub(crate) fn kernel(&self, position: usize) -> Option<(&Kernel, u64)> {
+        Some((self.kernels.get(position)?.as_ref()?, self.shifts[position]))
+    }
+
+    /// The name of a kernel.
+    pub(crate) fn name_of(&self, position: usize) -> Option<String> {
+        self.kernel(position).map(|(kernel, _)| kernel.name().to_string())
+    }
+
+    /// What leads to a kernel.
+    pub(crate) fn step(&self, position: usize) -> Option<&WatchedStep> {
+        self.steps.get(position)?.as_ref()
+    }
+
+    /// The steps after one position, up to another: where kernels between them are missing, they go together.
+    pub(crate) fn steps_between(&self, before: usize, after: usize) -> Vec<WatchedStep> {
+        (before + 1..=after).filter_map(|position| self.step(position).cloned()).collect()
+    }
+
+    /// Builds what is built from sources, for a machine. What cannot be built is left out; gives why.
+    pub(crate) fn prepare(
+        &mut self,
+        setting: &RunSetting,
+        tell: &dyn Fn(&str),
+        stop: &AtomicBool,
+    ) -> BTreeMap<String, LabError> {
+        let mut failed = BTreeMap::new();
+        for place in &mut self.kernels {
+            let Some(kernel) = place else { continue };
+            let told = |step: &str, _| tell(&format!("build of {}, {step}", kernel.name()));
+            if let Err(error) = kernel.prepare(&setting.machine, &told, stop) {
+                failed.insert(kernel.name().to_string(), error);
+                *place = None;
+            }
+        }
+        failed
+    }
+}
