@@ -25,3 +25,14 @@ fn tidy(path: &Path) -> PathBuf {
     }
     tidied
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_up_follow_no_folder() {
+        assert_eq!(tidy(Path::new("../a/../b")), Path::new("../b"));
+        assert_eq!(found_beside(Path::new("nowhere"), "a.toml"), "a.toml");
+    }
+}

@@ -12,6 +12,8 @@ mod case;
 mod case_runs;
 mod hypothesis;
 mod line;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub use case::{CASE_KEYS, Catalogue, SkippedCase, WatchCase};

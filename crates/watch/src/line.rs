@@ -22,6 +22,7 @@ pub struct WatchedLine {
     steps: Vec<Option<WatchedStep>>,
     /// What is added to the seeds of a kernel: where kernels are to differ in chance alone, each has a number of its own.
     shifts: Vec<u64>,
+    why_empty: Option<String>,
 }
 
 /// What leads to a kernel.
@@ -53,7 +54,7 @@ impl WatchedLine {
     /// scheduler.
     ///
     /// # Errors
-    /// It is no range, or has no kernels.
+    /// It is no range, or its kernels are not of one history.
     pub fn parse(range: &str, stop: &AtomicBool) -> Result<WatchedLine, LabError> {
         let hint = "write FROM..TO, such as v6.6..v6.12 or src:DIR@v6.6..v6.12";
         let no_range = || LabError::new(format!("'{range}' is no range of kernels"), hint);
@@ -75,13 +76,11 @@ impl WatchedLine {
             return Err(LabError::new(problem, "give the older kernel first"));
         }
         let way = path.way;
-        if way.end() == 0 {
-            return Err(LabError::new(way.why_empty(), "name kernels with commits between them"));
-        }
         let kernels = (0..=way.end()).map(|position| way.kernel(position)).collect::<Vec<_>>();
         let steps =
             (0..=way.end()).map(|position| way.step(position).as_ref().map(WatchedStep::of)).collect();
-        Ok(WatchedLine { name: name.to_string(), shifts: vec![0; kernels.len()], kernels, steps })
+        let why_empty = (way.end() == 0).then(|| way.why_empty());
+        Ok(WatchedLine { name: name.to_string(), shifts: vec![0; kernels.len()], kernels, steps, why_empty })
     }
 
     /// One kernel under many names, each with chance of its own: nothing is to be found among them.
@@ -97,7 +96,13 @@ impl WatchedLine {
             kernels: vec![Some(kernel.clone()); names],
             steps: (0..names).map(|number| (number > 0).then(|| step(number))).collect(),
             shifts: (0..names as u64).map(|number| number * 1_000_000).collect(),
+            why_empty: None,
         }
+    }
+
+    /// Why there is no commit on it; `None`: there is one.
+    pub fn why_empty(&self) -> Option<&str> {
+        self.why_empty.as_deref()
     }
 
     /// How many kernels there are, those that contradict themselves or cannot be built within.

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how an answer is printed.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::statistics::{
     BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookPlan, mean, mean_interval,
@@ -136,6 +136,9 @@ impl Watch<'_> {
     fn screened(&mut self, case: &WatchCase) -> Result<Option<CaseRuns>, LabError> {
         let setting = case.setting(self.spec.first_seed)?;
         let failed = self.spec.line.prepare(&setting, self.effort.tell, self.effort.stop);
+        if self.effort.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         for (kernel, error) in failed {
             self.spec.catalogue.skip(kernel, &error);
         }

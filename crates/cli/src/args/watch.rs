@@ -60,6 +60,9 @@ pub struct WatchRunArgs {
     /// scheduler (src:DIR@A..B).
     #[arg(long, value_name = "RANGE", required = true)]
     pub over: Option<String>,
+    /// The range begins where the earlier watch in --out ended, and --over names its end: src:DIR@BRANCH, v7.3.
+    #[arg(long, requires = "out")]
+    pub follow: bool,
     /// Folders or files of cases; 'fairlab watch keys' lists what a case says.
     #[arg(value_name = "CATALOGUE", default_value = CATALOGUE)]
     pub catalogue: Vec<PathBuf>,

@@ -54,9 +54,15 @@ fn run(args: &WatchRunArgs) -> Result<(), CliError> {
     }
     let stop = stop_on_interrupt()?;
     let earlier = args.out.as_deref().map_or(Ok(None), opened)?;
-    let range = args.over.as_deref().unwrap_or_default();
+    let line = WatchedLine::parse(&range_of(args, earlier.as_ref())?, &stop)?;
+    if let Some(why) = line.why_empty() {
+        return match args.follow {
+            true => output::print(&format!("nothing new: {why}\n")),
+            false => Err(CliError::bad(why.to_string(), "name kernels with commits between them")),
+        };
+    }
     let spec = WatchSpec {
-        line: WatchedLine::parse(range, &stop)?,
+        line,
         catalogue: Catalogue::read(&args.catalogue)?,
         thorough: !args.quick,
         runs_max: if args.quick { QUICK_RUNS.min(args.runs_max) } else { args.runs_max },
@@ -83,6 +89,27 @@ fn run(args: &WatchRunArgs) -> Result<(), CliError> {
         false if new > 0 => Err(CliError::No),
         false => Ok(()),
     }
+}
+
+/// The range, which may begin where an earlier watch ended.
+fn range_of(args: &WatchRunArgs, earlier: Option<&Value>) -> Result<String, CliError> {
+    let over = args.over.clone().unwrap_or_default();
+    if !args.follow {
+        return Ok(over);
+    }
+    let kernels = earlier.and_then(|earlier| earlier["kernels"].as_array()).into_iter().flatten();
+    let last = kernels.rev().find_map(|kernel| kernel["name"].as_str()).ok_or_else(|| {
+        CliError::bad(
+            "--follow goes on from an earlier watch, and --out has none",
+            "watch a range first: --over FROM..TO",
+        )
+    })?;
+    // Commits of one repository are named once.
+    let end = over
+        .rsplit_once('@')
+        .filter(|_| over.starts_with("src:"))
+        .map_or(over.as_str(), |(_, revision)| revision);
+    Ok(format!("{last}..{end}"))
 }
 
 /// Regressions for sure that an earlier watch did not tell; without one all of them.

@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 21] = [
+const CRATES: [Crate; 22] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     // What is kept on disk: any crate that keeps something stands on it.
     Crate { name: "files", uses: &["event"], tests_use: &[] },
@@ -74,6 +74,8 @@ const CRATES: [Crate; 21] = [
         ],
         tests_use: &[],
     },
+    // Every commit against a catalogue: it searches nothing, and knows the way between two kernels.
+    Crate { name: "watch", uses: &["event", "analysis", "files", "lab", "change"], tests_use: &[] },
     // Answers as pages: a page knows its data as JSON and no room that made it; the timeline is drawn from events.
     Crate { name: "page", uses: &["event", "trace", "analysis", "files"], tests_use: &[] },
     Crate {
@@ -93,6 +95,7 @@ const CRATES: [Crate; 21] = [
             "lab",
             "change",
             "report",
+            "watch",
             "page",
         ],
         tests_use: &[],

@@ -34,7 +34,11 @@ pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
     }
     text += &partial(answer);
     if !is_of_single_runs(answer) {
-        summed_up(answer).for_each(|row| text += &summary(row, &answer.baseline));
+        for row in summed_up(answer) {
+            // What is sure comes first.
+            let sure = if row.verdict.is_difference() { None } else { largest_sure(answer, &row.kernel) };
+            sure.into_iter().chain([row]).for_each(|row| text += &summary(row, &answer.baseline));
+        }
     }
     text
 }
@@ -63,6 +67,14 @@ fn summed_up(answer: &CompareAnswer) -> impl Iterator<Item = &MetricAnswer> {
     let only = first.filter(|first| answer.metrics.iter().all(|row| row.name == *first));
     let name = if has(&answer.headline) { Some(answer.headline.as_str()) } else { only };
     answer.metrics.iter().filter(move |row| Some(row.name.as_str()) == name)
+}
+
+/// A kernel's largest difference that is sure, of metrics that have a worse side.
+fn largest_sure<'a>(answer: &'a CompareAnswer, kernel: &str) -> Option<&'a MetricAnswer> {
+    let size = |row: &MetricAnswer| row.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    let is_sure = |row: &&MetricAnswer| matches!(row.verdict, MetricVerdict::Better | MetricVerdict::Worse);
+    let its = answer.metrics.iter().filter(|row| row.kernel == kernel && row.ratio.is_some()).filter(is_sure);
+    its.max_by(|one, other| size(one).total_cmp(&size(other)))
 }
 
 /// The comparison as a table of Markdown.
