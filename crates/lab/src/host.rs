@@ -23,7 +23,7 @@ use crate::initial_lists::InitialLists;
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
-use crate::{LabError, RunResult, RunSpec, workloads};
+use crate::{LabError, RunResult, RunSpec, machines, workloads};
 use fairlab_files::temporary::PrivateFolder;
 
 /// The name of this kernel, and of this machine.
@@ -163,6 +163,12 @@ struct ObservedRun {
     losses: WriterLosses,
 }
 
+/// Which hardware this host's CPUs share, as a trace describes it; nothing where the host does not tell.
+pub fn topology_lines() -> Vec<String> {
+    let machine = machines::find(NAME);
+    machine.map(|machine| fairlab_recording::lines_of(&machine.topology)).unwrap_or_default()
+}
+
 fn recorded(
     spec: &RunSpec,
     command: &Invocation,
@@ -175,6 +181,7 @@ fn recorded(
         buffer_kb: BUFFER_KB,
         stdout: Some(folder.stdout()),
         limit: Some(limit),
+        topology: topology_lines(),
         ..RecordOptions::new(&trace)
     };
     let recorded = record::record(&options, &command.words, stop)?;

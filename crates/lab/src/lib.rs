@@ -24,7 +24,6 @@ pub mod oracle;
 pub mod provenance;
 pub mod quantities;
 pub mod read_trace;
-pub mod record;
 mod replay;
 mod run;
 mod setting;
@@ -46,6 +45,7 @@ pub use experiment::{
 };
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, write_whole};
 pub use fairlab_machines as machines;
+pub use fairlab_recorder as record;
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
 pub use run::{RunResult, RunSpec, run_watched};

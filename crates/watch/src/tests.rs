@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_event::Ns;
 use fairlab_lab::Kernel;
 
-use crate::answer::WatchAnswer;
+use crate::answer::{FindingAnswer, WatchAnswer};
 use crate::{Catalogue, WatchCase, WatchEffort, WatchSpec, WatchedLine, watch};
 
 fn case(name: &str, workload: &str, duration_ms: u64, metrics: &[&str]) -> WatchCase {
@@ -53,7 +53,8 @@ fn a_commit_that_changes_a_case_is_named() {
         "{:?}",
         found(&answer)
     );
-    let [one, ..] = &answer.findings[..] else { panic!("no finding") };
+    let is_placement = |finding: &&FindingAnswer| finding.key().0 == "86bfbb7ce4f6" && finding.confirmed;
+    let one = answer.findings.iter().find(is_placement).expect("a finding");
     let fresh = one.fresh.expect("fresh runs");
     assert!(fresh.runs >= 9 && fresh.ratio.is_some_and(|ratio| ratio < 0.99), "{fresh:?}");
     assert!(one.parting.is_some() && one.command.contains("fairlab compare schbench"), "{}", one.command);
@@ -104,13 +105,9 @@ fn what_cannot_be_run_is_left_out_and_named() {
 #[test]
 fn a_range_without_kernels_is_refused_in_one_line() {
     let stop = AtomicBool::new(false);
-    for (range, fragment) in [
-        ("v6.6", "no range"),
-        ("v6.6..v6.5", "newer"),
-        ("v6.6..v6.6", ""),
-        ("v6.6..v9.9", "v9.9"),
-        ("..", "no range"),
-    ] {
+    for (range, fragment) in
+        [("v6.6", "no range"), ("v6.6..v6.5", "newer"), ("v6.6..v9.9", "v9.9"), ("..", "no range")]
+    {
         let Err(error) = WatchedLine::parse(range, &stop) else { panic!("{range} is taken") };
         let told = error.to_string();
         assert!(told.contains(fragment) && !told.contains('\n'), "{range}: {told}");

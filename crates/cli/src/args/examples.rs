@@ -46,6 +46,22 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "watch",
+        &[
+            (
+                "fairlab watch --over v6.6..v6.12 examples/catalogue --out watched",
+                "which commits changed which of the catalogue's workloads",
+            ),
+            (
+                "fairlab watch --follow --over src:linux@origin/master --out watched",
+                "what came to a branch since the last time",
+            ),
+        ],
+    ),
+    ("watch list", &[("fairlab watch list examples/catalogue", "the cases")]),
+    ("watch keys", &[("fairlab watch keys", "what a case's file may say")]),
+    ("watch report", &[("fairlab watch report watched --format md", "what was found, as tables")]),
+    (
         "bisect",
         &[
             (

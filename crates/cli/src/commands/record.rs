@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use fairlab_event::ShownPath;
+use fairlab_lab::host;
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::record::{RecordOptions, RecordOutcome, record};
 use serde_json::json;
@@ -22,6 +23,7 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
         buffer_kb: args.buffer_kb,
         place: args.place,
         signals,
+        topology: host::topology_lines(),
         ..RecordOptions::new(&args.output)
     };
     let recorded = match record(&options, &args.command, &stop) {

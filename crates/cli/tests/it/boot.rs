@@ -123,8 +123,8 @@ fn counts(decisions: &Value) -> (u64, u64) {
 }
 
 #[test]
-#[ignore = "boots a board twice, where Rust can build for it; make test asks for it"]
-fn two_runs_on_a_board_are_the_same_and_go_by_energy() {
+#[ignore = "boots a board, where Rust can build for it; make test asks for it"]
+fn a_run_on_a_board_goes_by_energy() {
     let folder = place("board");
     let run = |name: &str| {
         let out = folder.join(name);
@@ -155,8 +155,7 @@ fn two_runs_on_a_board_are_the_same_and_go_by_energy() {
         }
     };
     let run = |name: &str| json(&run(name).env("FAIRLAB_GUEST_ARM64", &guest).output().expect("run"));
-    let (first, second) = (run("first"), run("second"));
-    assert_eq!((&first["digest"], &first["status"]), (&second["digest"], &Value::from(0)));
+    assert_eq!(run("first")["status"], Value::from(0));
     let console = fs::read_to_string(folder.join("first/console.txt")).expect("a console");
     assert!(console.contains("sched_energy_set: starting EAS"), "{console}");
     let wakeups = verified(&folder.join("first"), "debian-5.10", "wakeup_cpu");

@@ -41,7 +41,7 @@ fn root() -> PathBuf {
 }
 
 /// Pages whose commands are run, and how many each has at least.
-const PAGES: [(&str, usize); 10] = [
+const PAGES: [(&str, usize); 11] = [
     ("guide.md", 6),
     ("first-workload.md", 4),
     ("ci.md", 5),
@@ -52,6 +52,7 @@ const PAGES: [(&str, usize); 10] = [
     ("kernels.md", 2),
     ("workloads.md", 1),
     ("trust.md", 1),
+    ("watch.md", 1),
 ];
 
 /// Its kernels are booted: tests/boot.rs makes such runs.

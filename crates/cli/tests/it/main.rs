@@ -27,4 +27,5 @@ mod schemas;
 mod sweep;
 mod traces;
 mod trees;
+mod watch;
 mod wrong_usages;

@@ -54,6 +54,8 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Schemas of answers that need more, each with the test that holds it against one, and of files that experiments leave.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("boot-1", "boot.rs"),
+    ("watch-1", "watch.rs"),
+    ("catalogue-1", "watch.rs"),
     ("record-1", "record.rs"),
     ("calibrate-1", "live.rs"),
     ("fidelity-1", "fidelity.rs"),

@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 22] = [
+const CRATES: [Crate; 23] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     // What is kept on disk: any crate that keeps something stands on it.
     Crate { name: "files", uses: &["event"], tests_use: &[] },
@@ -43,6 +43,7 @@ const CRATES: [Crate; 22] = [
         tests_use: &[],
     },
     Crate { name: "machines", uses: &["event", "kernel", "sim", "live", "files", "boot"], tests_use: &[] },
+    Crate { name: "recorder", uses: &["event", "trace", "recording", "live", "files"], tests_use: &[] },
     Crate {
         name: "lab",
         uses: &[
@@ -52,6 +53,7 @@ const CRATES: [Crate; 22] = [
             "trace",
             "analysis",
             "recording",
+            "recorder",
             "live",
             "files",
             "verify",

@@ -11,7 +11,7 @@ const WORDS_MAX: usize = 30;
 const TERMS: [&str; 4] = ["anew", "felt", "nobody", "whoever"];
 
 /// Pages held to this.
-const PAGES: [&str; 30] = [
+const PAGES: [&str; 31] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -40,6 +40,7 @@ const PAGES: [&str; 30] = [
     "docs/sweep-files.md",
     "docs/sweep.md",
     "docs/trust.md",
+    "docs/watch.md",
     "docs/view.md",
     "docs/workloads.md",
 ];

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::records::{RunRecord, RunSide, TraceCounting, TraceCounts, count_tasks};
 use crate::record::{RecordOptions, record};
-use crate::{LabError, Progress};
+use crate::{LabError, Progress, host};
 use fairlab_analysis::counts::RunCounts;
 use fairlab_files::temporary::PrivateFolder;
 
@@ -70,7 +70,8 @@ fn live_run(
     counting: &TraceCounting,
     stop: &AtomicBool,
 ) -> Result<Option<TraceCounts>, LabError> {
-    let options = RecordOptions { buffer_kb: BUFFER_KB, ..RecordOptions::new(trace) };
+    let topology = host::topology_lines();
+    let options = RecordOptions { buffer_kb: BUFFER_KB, topology, ..RecordOptions::new(trace) };
     let recorded = record(&options, &["sh", "-c", command].map(String::from), stop)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
@@ -92,13 +93,11 @@ fn live_run(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::PoisonError;
-
     use fairlab_analysis::by_name::NamesWanted;
     use fairlab_analysis::task_selector::TaskSelector;
 
     use super::*;
-    use crate::record::{ONE_AT_A_TIME, may_record};
+    use crate::record;
 
     #[test]
     fn sides_run_in_turn_and_back_again() {
@@ -108,13 +107,12 @@ mod tests {
 
     #[test]
     fn commands_are_run_and_recorded_where_that_is_allowed() {
-        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let stop = AtomicBool::new(false);
         let commands = ["sleep 0.01", "sleep 0.02"].map(String::from);
         let by_name = NamesWanted { asked: vec![TaskSelector::parse("sleep")], ..NamesWanted::all() };
         let counting = TraceCounting { by_name, ..TraceCounting::default() };
         let outcome = live_sides(&commands, 2, &counting, &|_| {}, &stop);
-        if !may_record() {
+        if record::check().is_err() {
             let error = outcome.expect_err("this user may not");
             assert!(error.hint.contains("root") || error.hint.contains("allowed"), "{error}");
             return;

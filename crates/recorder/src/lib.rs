@@ -23,7 +23,7 @@ use fairlab_recording::TraceFile;
 use fairlab_trace::{ImportStats, OutputFormat, ReadOptions, WriterLosses, read_path};
 use rustix::process::Signal;
 
-use crate::{LabError, host, machines, temporary};
+use fairlab_files::{LabError, temporary};
 use family::CommandTree;
 pub use family::ForwardedSignals;
 use pages::BufferCopy;
@@ -68,6 +68,8 @@ pub struct RecordOptions {
     pub limit: Option<Duration>,
     /// Signals that the command is to get.
     pub signals: ForwardedSignals,
+    /// Which hardware the CPUs share, as lines of a trace's description of its machine.
+    pub topology: Vec<String>,
 }
 
 impl RecordOptions {
@@ -82,6 +84,7 @@ impl RecordOptions {
             stdout: None,
             limit: None,
             signals: ForwardedSignals::default(),
+            topology: Vec::new(),
         }
     }
 }
@@ -156,7 +159,7 @@ pub fn record(
     let dropped = cpus.iter().map(|&cpu| instance.dropped(cpu)).sum();
     copied.describe(&instance, options).map_err(|error| failed(&instance, &error))?;
     drop(instance);
-    trace.system(&this_system(cpus.len()));
+    trace.system(&this_system(cpus.len(), &options.topology));
     let mut probes = BTreeMap::new();
     let count = sink_fn(|event: &Event<'_>| {
         if let EventKind::Kprobe { name, .. } = event.kind {
@@ -354,7 +357,7 @@ fn page_bytes(instance: &TracefsInstance) -> Result<usize, LabError> {
     })
 }
 
-fn this_system(cpus: usize) -> System {
+fn this_system(cpus: usize, topology: &[String]) -> System {
     let of = |file: &str| {
         fs::read_to_string(format!("/proc/sys/kernel/{file}")).unwrap_or_default().trim().to_string()
     };
@@ -363,9 +366,7 @@ fn this_system(cpus: usize) -> System {
         node: of("hostname"),
         architecture: of("arch"),
         cpus: u32::try_from(cpus).ok(),
-        topology: machines::find(host::NAME)
-            .map(|machine| fairlab_recording::lines_of(&machine.topology))
-            .unwrap_or_default(),
+        topology: topology.to_vec(),
         groups: groups::of_this_host(),
         ..System::default()
     }
@@ -384,11 +385,11 @@ impl RecordOutcome {
 
 /// Tests that record come one after the other, so that each can say what it left behind.
 #[cfg(test)]
-pub(crate) static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Whether this user may make instances here: looked for once, since tests run beside each other.
 #[cfg(test)]
-pub(crate) fn may_record() -> bool {
+fn may_record() -> bool {
     static MAY: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *MAY.get_or_init(|| {
         let Ok(tracefs) = tracefs::Tracefs::find() else { return false };

@@ -15,7 +15,7 @@ use std::time::Duration;
 use fairlab_files::owner::{self, ProcessOwner};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-use crate::LabError;
+use fairlab_files::LabError;
 
 /// Where tracefs is mounted, as a rule.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
