@@ -36,6 +36,9 @@ pub enum WatchCommand {
         /// How it is printed.
         #[arg(long, value_enum, default_value_t)]
         format: WatchFormat,
+        /// Instead, which commits it found of those that report files claim: a folder of them, such as examples/reports.
+        #[arg(long, value_name = "DIR", conflicts_with = "format")]
+        known: Option<PathBuf>,
     },
 }
 

@@ -1,5 +1,6 @@
 //! `fairlab watch`: which commits changed which cases of a catalogue.
 
+mod known;
 mod text;
 
 use std::fs;
@@ -9,6 +10,7 @@ use fairlab_event::ShownPath;
 use fairlab_files::write_whole;
 use fairlab_lab::LabError;
 use fairlab_lab::provenance::{Origin, Provenance};
+use fairlab_report::public::read_all;
 use fairlab_watch::answer::WatchAnswer;
 use fairlab_watch::{CASE_KEYS, Catalogue, WatchEffort, WatchEstimate, WatchSpec, WatchedLine, watch};
 use serde_json::{Value, json};
@@ -34,7 +36,7 @@ pub fn execute(args: &WatchArgs) -> Result<(), CliError> {
         None => run(&args.run),
         Some(WatchCommand::Keys) => output::print(CASE_KEYS),
         Some(WatchCommand::List { catalogue, format }) => list(&Catalogue::read(catalogue)?, *format),
-        Some(WatchCommand::Report { folder, format }) => {
+        Some(WatchCommand::Report { folder, format, known }) => {
             let path = folder.join(ANSWER);
             let value = read(&path)?.ok_or_else(|| {
                 CliError::bad(
@@ -42,7 +44,10 @@ pub fn execute(args: &WatchArgs) -> Result<(), CliError> {
                     "give the folder of 'watch --out'",
                 )
             })?;
-            print(&value, *format)
+            match known {
+                Some(reports) => output::print(&known::to_text(&value, &read_all(reports)?)),
+                None => print(&value, *format),
+            }
         }
     }
 }

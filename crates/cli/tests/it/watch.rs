@@ -74,6 +74,11 @@ fn a_regression_is_told_once_and_its_range_goes_on_where_it_ended() {
         "{}",
         text(&report)
     );
+    let reports = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/reports");
+    let known = text(&fairlab(&["watch", "report", &out, "--known", reports]));
+    let of = |report: &str| known.lines().find(|line| line.contains(report)).unwrap_or_default().to_string();
+    assert!(of("tbench-delay-dequeue").contains("schbench switches_per_work"), "{known}");
+    assert!(of("quota-burst").contains("not in the range"), "{known}");
     let follow = fairlab(&["watch", "--follow", "--over", "v6.12", "--quick", &catalogue, "--out", &out]);
     assert_eq!(
         (follow.status.code(), text(&follow).contains("nothing new")),

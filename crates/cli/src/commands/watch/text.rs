@@ -146,3 +146,9 @@ pub fn list_json(catalogue: &Catalogue) -> Value {
         "skipped": catalogue.skipped,
     })
 }
+
+/// `schbench switches_per_work 1.04 (1.03 to 1.05), worse`
+pub fn sentence(finding: &Value) -> String {
+    let [case, metric, verdict] = ["case", "metric", "verdict"].map(|key| words(finding, key));
+    format!("{case} {metric} {}, {verdict}", ratio(finding))
+}
