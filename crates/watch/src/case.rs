@@ -28,6 +28,8 @@ pub struct WatchCase {
     pub duration: Ns,
     /// How long each run settles before anything is measured; `None`: as long as the machine needs.
     pub warmup: Option<Ns>,
+    /// When to stop each run of the quick form, which does not settle; `None`: as the others.
+    pub quick: Option<Ns>,
     /// The metrics, by their whole names.
     pub metrics: Vec<String>,
     /// The share below which a difference is of no interest.
@@ -62,6 +64,7 @@ A case of a catalogue (TOML):
   workload = \"…\"          as 'fairlab run' takes it; files lie beside the case
   duration_ms = 1000      when to stop each run, 1 to an hour
   warmup_ms = 0           how long it settles first; without, as long as the machine takes
+  quick_ms = 50           when to stop each run with '--quick', which does not settle; without, as the others
   metrics = [\"p99\"]       what is watched, as '--metric' takes it
   margin = 0.01           differences below this share are of no interest; without, 0.01
 ";
@@ -75,6 +78,7 @@ struct CaseFile {
     workload: String,
     duration_ms: u64,
     warmup_ms: Option<u64>,
+    quick_ms: Option<u64>,
     metrics: Vec<String>,
     margin: Option<f64>,
 }
@@ -172,6 +176,9 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<WatchCase, CaseFileErr
     if let Some(warmup) = file.warmup_ms.filter(|&warmup| warmup > DURATION_MAX_MS) {
         return wrong(format!("warmup_ms = {warmup}"), "give 0 to 3600000, an hour");
     }
+    if let Some(quick) = file.quick_ms.filter(|quick| !(1..=file.duration_ms).contains(quick)) {
+        return wrong(format!("quick_ms = {quick}"), "give 1 to duration_ms");
+    }
     let margin = file.margin.unwrap_or(MARGIN);
     if !(margin > 0.0 && margin < 1.0) {
         return wrong(format!("margin = {margin}"), "give a share above 0 and below 1");
@@ -193,12 +200,22 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<WatchCase, CaseFileErr
         workload: workload.iter().map(|word| found_beside(beside, word)).collect(),
         duration: Ns::from_ms(file.duration_ms),
         warmup: file.warmup_ms.map(Ns::from_ms),
+        quick: file.quick_ms.map(Ns::from_ms),
         metrics: metrics.into_iter().map(|metric| metric.name).collect(),
         margin,
     })
 }
 
 impl WatchCase {
+    /// The quick form, where the case has one.
+    #[must_use]
+    pub fn quickly(self) -> WatchCase {
+        match self.quick {
+            Some(quick) => WatchCase { duration: quick, warmup: Some(Ns::ZERO), ..self },
+            None => self,
+        }
+    }
+
     /// How each of its runs is made.
     ///
     /// # Errors
@@ -244,6 +261,9 @@ metrics = ['p99', 'throughput']
         assert_eq!((case.workload.len(), case.margin, case.duration), (3, 0.01, Ns::from_ms(100)));
         assert_eq!(case.metrics, ["wakeup_latency_ns_p99", "throughput"]);
         assert_eq!(case.setting(1).expect("a setting").duration, Ns::from_ms(100));
+        let quick = read_text(&GOOD.replace("metrics", "quick_ms = 5\nmetrics")).expect("a case").quickly();
+        assert_eq!((quick.duration, quick.warmup), (Ns::from_ms(5), Some(Ns::ZERO)));
+        assert_eq!(case.clone().quickly(), case);
     }
 
     #[test]
@@ -256,6 +276,7 @@ metrics = ['p99', 'throughput']
             ("['p99', 'throughput']", "['']", "is no metric"),
             ("'hackbench -g 1'", "''", "no command line"),
             ("metrics", "margin = 1.5\nmetrics", "margin = 1.5"),
+            ("metrics", "quick_ms = 101\nmetrics", "quick_ms = 101"),
         ] {
             let (problem, hint) = read_text(&GOOD.replace(from, to)).expect_err(to);
             assert!(problem.contains(fragment) && !problem.contains('\n') && !hint.is_empty(), "{problem}");

@@ -17,6 +17,7 @@ fn case(name: &str, workload: &str, duration_ms: u64, metrics: &[&str]) -> Watch
         workload: workload.split(' ').map(String::from).collect(),
         duration: Ns::from_ms(duration_ms),
         warmup: Some(Ns::ZERO),
+        quick: None,
         metrics: metrics.iter().map(ToString::to_string).collect(),
         margin: 0.01,
     }

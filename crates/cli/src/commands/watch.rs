@@ -12,7 +12,9 @@ use fairlab_lab::LabError;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_report::public::read_all;
 use fairlab_watch::answer::WatchAnswer;
-use fairlab_watch::{CASE_KEYS, Catalogue, WatchEffort, WatchEstimate, WatchSpec, WatchedLine, watch};
+use fairlab_watch::{
+    CASE_KEYS, Catalogue, WatchCase, WatchEffort, WatchEstimate, WatchSpec, WatchedLine, watch,
+};
 use serde_json::{Value, json};
 
 use super::experiment;
@@ -68,7 +70,7 @@ fn run(args: &WatchRunArgs) -> Result<(), CliError> {
     }
     let spec = WatchSpec {
         line,
-        catalogue: Catalogue::read(&args.catalogue)?,
+        catalogue: catalogue_of(args)?,
         thorough: !args.quick,
         runs_max: if args.quick { QUICK_RUNS.min(args.runs_max) } else { args.runs_max },
         first_seed: args.seed,
@@ -94,6 +96,13 @@ fn run(args: &WatchRunArgs) -> Result<(), CliError> {
         false if new > 0 => Err(CliError::No),
         false => Ok(()),
     }
+}
+
+/// The cases, in their quick form where that is asked for.
+fn catalogue_of(args: &WatchRunArgs) -> Result<Catalogue, CliError> {
+    let Catalogue { cases, skipped } = Catalogue::read(&args.catalogue)?;
+    let form = |case: WatchCase| if args.quick { case.quickly() } else { case };
+    Ok(Catalogue { cases: cases.into_iter().map(form).collect(), skipped })
 }
 
 /// The range, which may begin where an earlier watch ended.
