@@ -385,6 +385,8 @@ impl ExecutorState {
                 self.pace.work_in_kernel(Ns(Sharing::NONE.traffic_ns(longer.into())));
             }
             Action::Yield => sched_yield(),
+            // A thread of this program cannot become another one: it stays on its CPU.
+            Action::Exec => {}
             Action::SetScheduler { policy, nice, request, allowed } => {
                 scheduling.policy = policy.unwrap_or(scheduling.policy);
                 scheduling.nice = nice.unwrap_or(scheduling.nice);

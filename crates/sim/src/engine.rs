@@ -185,6 +185,7 @@ enum SystemCall {
     Await(Ns),
     Clone(Box<ThreadSpec>, ThreadId),
     SchedYield,
+    Exec,
     /// `None`: the root.
     EnterGroup(Option<usize>),
     Administer(Box<Administration>),

@@ -169,6 +169,9 @@ pub enum Action {
     Spawn(ThreadSpec),
     /// Offers the CPU (`sched_yield`).
     Yield,
+    /// Begins to replace its program (`execve`), which the scheduler takes for an occasion to choose its CPU anew (`sched_exec()`). The
+    /// thread keeps its name; the rest of the call's work is another action.
+    Exec,
     /// Changes its own scheduling (`sched_setattr`, `sched_setaffinity`); what is `None` stays.
     SetScheduler {
         /// Its policy.

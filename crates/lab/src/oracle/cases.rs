@@ -27,7 +27,7 @@ const LAYOUTS: [&str; 16] = [
 const THREADS: [u64; 6] = [1, 2, 3, 4, 6, 10];
 
 /// Options that a workload may have, each as often as not.
-const OPTIONS: [&str; 6] = ["--nice", "--slices", "--policies", "--forks", "--groups", "--cpus"];
+const OPTIONS: [&str; 7] = ["--nice", "--slices", "--policies", "--forks", "--groups", "--cpus", "--execs"];
 
 impl OracleCase {
     /// The case of this number.

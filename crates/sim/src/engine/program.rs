@@ -12,7 +12,7 @@ use super::{
 };
 use crate::machine::chance::vary;
 use crate::rng::RandomStream;
-use crate::scheduler_core::SchedulerCore;
+use crate::scheduler_core::{ExecProgress, SchedulerCore};
 use crate::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec, View};
 
 /// The least time that an action of user mode takes: reading the clock once. It keeps a program that polls a time
@@ -104,6 +104,7 @@ impl<C: SchedulerCore> Engine<C> {
                 self.enter_system_call(cpu, index, SystemCall::Clone(Box::new(spec), id));
             }
             Action::Yield => self.enter_system_call(cpu, index, SystemCall::SchedYield),
+            Action::Exec => self.enter_system_call(cpu, index, SystemCall::Exec),
             Action::SetScheduler { policy, nice, request, allowed } => {
                 let call = SystemCall::SetScheduler { policy, nice, request, allowed: allowed.map(Box::new) };
                 self.enter_system_call(cpu, index, call);
@@ -148,6 +149,7 @@ impl<C: SchedulerCore> Engine<C> {
             | SystemCall::Io(_)
             | SystemCall::Await(_)
             | SystemCall::SchedYield
+            | SystemCall::Exec
             | SystemCall::EnterGroup(_)
             | SystemCall::Administer(_)
             | SystemCall::AllowAgain(_)
@@ -213,6 +215,13 @@ impl<C: SchedulerCore> Engine<C> {
                 self.core.yield_task(cpu);
                 self.schedule(cpu, TaskState::RUNNABLE);
             }
+            SystemCall::Exec => match self.core.sched_exec(cpu) {
+                ExecProgress::Stays(took) => {
+                    self.interrupt_marked(Some(cpu));
+                    self.leave_system_call(cpu, took);
+                }
+                ExecProgress::Leaves(progress) => self.goes_on(cpu, progress),
+            },
             SystemCall::SetScheduler { policy, nice, request, allowed } => {
                 self.core.set_scheduler(self.threads[index].task, policy, nice, request);
                 self.set_affinity(cpu, index, allowed.as_deref());
