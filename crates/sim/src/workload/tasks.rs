@@ -21,7 +21,7 @@ mod thread;
 use std::collections::VecDeque;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::CpuMask;
+use fairlab_kernel::{CpuMask, Policy};
 use toml::Table;
 
 use super::cgroup::GroupSpec;
@@ -183,7 +183,12 @@ impl TasksWorkload {
             (None, None) => CpuMask::ALL,
         };
         let group = plan.place.group.as_ref();
+        // A child begins with its parent's policy, by which its first CPU is chosen.
+        let parents =
+            parent.and_then(|parent| self.plan.tasks[self.threads[parent.index()].task].place.policy);
+        let inherited = parents.filter(|_| plan.place.policy == parents);
         Action::Spawn(ThreadSpec {
+            policy: inherited.unwrap_or(Policy::Normal),
             nice: plan.place.nice.unwrap_or(0),
             allowed,
             group: group.and_then(|path| self.groups.iter().position(|known| known == path)),

@@ -57,6 +57,8 @@ pub(super) enum RequestPath {
     Socket,
     /// Memory and a futex: a system call only where somebody sleeps.
     Futex,
+    /// A bound workqueue: who takes is the kworker of the CPU on which the request was put.
+    Kworker,
 }
 
 #[derive(Clone, Debug)]
@@ -124,6 +126,7 @@ pub(super) enum Op {
     Barrier(usize),
     Spawn(usize),
     Join,
+    Exec(DurationSpec),
     Yield,
     Exit,
     /// The steps up to the matching end are repeated; a counter is set.
