@@ -371,7 +371,9 @@ impl ExecutorState {
                     std::hint::spin_loop();
                 }
             }
-            Action::Sleep(time) | Action::Io(time) | Action::Await(time) => sleep(time),
+            Action::Sleep(time) | Action::Io(time) | Action::Await(time) | Action::AwaitOn(time, _) => {
+                sleep(time)
+            }
             Action::SystemCall(work) | Action::OfferingSystemCall { work, .. } => {
                 self.pace.work_in_kernel(work);
             }

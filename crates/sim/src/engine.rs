@@ -182,7 +182,8 @@ enum SystemCall {
     },
     Nanosleep(Ns),
     Io(Ns),
-    Await(Ns),
+    /// Until an interrupt of that CPU.
+    Await(Ns, Cpu),
     Clone(Box<ThreadSpec>, ThreadId),
     SchedYield,
     Exec,

@@ -330,7 +330,8 @@ impl Workload for TasksWorkload {
     }
 
     fn named_cpus(&self) -> CpuMask {
-        let named = self.plan.tasks.iter().filter_map(|task| task.place.cpus.as_ref());
+        let places = self.plan.tasks.iter().filter_map(|task| task.place.cpus.as_ref());
+        let named = places.chain(self.plan.queues.iter().filter_map(|queue| queue.irq.as_ref()));
         named.fold(CpuMask::EMPTY, |all, cpus| all.or(cpus))
     }
 

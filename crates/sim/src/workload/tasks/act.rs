@@ -187,7 +187,7 @@ impl TasksWorkload {
         let cpu = queue.bound_to(view.cpu);
         let Some(request) = queue.take(me, cpu, now, counts) else {
             thread.stage = StepStage::Wait;
-            return Some(queue.sleep(me, cpu, now).map_or(Action::Wait, Action::Await));
+            return Some(queue.sleep(me, cpu, now));
         };
         thread.request = Some(request);
         let putter = queue.putters.pop_front().map(Action::Wake);

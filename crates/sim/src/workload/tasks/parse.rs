@@ -12,7 +12,7 @@ use super::plan::{
     Arrivals, BarrierSpec, LockKind, LockSpec, Op, QueueSpec, RequestPath, TaskPlan, TasksPlan,
 };
 use super::step::{StepNames, StepReader};
-use crate::workload::mix::place::{MemberPlace, kind, take, text, time, whole, yes_or_no};
+use crate::workload::mix::place::{MemberPlace, cpus, kind, take, text, time, whole, yes_or_no};
 
 /// The most threads of a task.
 const MOST_THREADS: i64 = 100_000;
@@ -110,11 +110,15 @@ fn lock(name: String, table: &mut Table) -> Result<LockSpec, String> {
 }
 
 fn queue(name: String, table: &mut Table) -> Result<QueueSpec, String> {
-    only(table, &["arrivals", "wake", "via", "size"], "a queue")?;
+    only(table, &["arrivals", "irq", "wake", "via", "size"], "a queue")?;
     let word =
         |key: &str| table.get(key).map(text).transpose().map_err(|problem| format!("{key}: {problem}"));
     let arrivals =
         word("arrivals")?.map(arrivals).transpose().map_err(|problem| format!("arrivals: {problem}"))?;
+    let irq = table.get("irq").map(cpus).transpose().map_err(|problem| format!("irq: {problem}"))?;
+    if irq.is_some() && arrivals.is_none() {
+        return Err("irq: nothing comes from outside: it needs 'arrivals'".to_string());
+    }
     let wakes_all = match word("wake")?.unwrap_or("one") {
         "one" => false,
         "all" => true,
@@ -132,7 +136,7 @@ fn queue(name: String, table: &mut Table) -> Result<QueueSpec, String> {
     }
     let size = table.get("size").map(|value| whole(value, 1..=1_000_000_000)).transpose();
     let size = size.map_err(|problem| format!("size: {problem}"))?.map(|size| size as usize);
-    Ok(QueueSpec { name, arrivals, wakes_all, via, size })
+    Ok(QueueSpec { name, arrivals, irq, wakes_all, via, size })
 }
 
 /// `poisson 2000/s`.

@@ -3,6 +3,7 @@
 //! Must not know: TOML, threads that run.
 
 use fairlab_event::Ns;
+use fairlab_kernel::CpuMask;
 
 use super::duration::DurationSpec;
 use crate::workload::Offer;
@@ -65,6 +66,8 @@ pub(super) enum RequestPath {
 pub(super) struct QueueSpec {
     pub name: String,
     pub arrivals: Option<Arrivals>,
+    /// Arrivals interrupt these CPUs in turn; `None`: the one on which the sleeper went to sleep.
+    pub irq: Option<CpuMask>,
     /// A request wakes all that wait for one.
     pub wakes_all: bool,
     pub via: RequestPath,

@@ -10,8 +10,8 @@ use super::histogram::TimeHistogram;
 use super::plan::{Arrivals, LockSpec, QueueSpec, RequestPath};
 use super::rhythm::{LastReply, ReplyRhythm};
 use crate::rng::RandomStream;
-use crate::workload::ThreadId;
 use crate::workload::tasks::duration::DurationSpec;
+use crate::workload::{Action, ThreadId};
 
 /// A lock in user space.
 #[derive(Debug)]
@@ -101,6 +101,8 @@ pub(super) struct RequestQueue {
     upcoming: VecDeque<Ns>,
     random: Option<RandomStream>,
     last: Ns,
+    /// How many arrivals have been drawn.
+    drawn: usize,
     pub takers: VecDeque<SleepingTaker>,
     /// Who waits for room.
     pub putters: VecDeque<ThreadId>,
@@ -122,6 +124,7 @@ impl RequestQueue {
             upcoming: VecDeque::new(),
             random: None,
             last: Ns::ZERO,
+            drawn: 0,
             takers: VecDeque::new(),
             putters: VecDeque::new(),
             latencies: TimeHistogram::default(),
@@ -148,6 +151,7 @@ impl RequestQueue {
         };
         self.last += gap.max(Ns(1));
         self.upcoming.push_back(self.last);
+        self.drawn += 1;
         true
     }
 
@@ -202,12 +206,11 @@ impl RequestQueue {
         self.takers.remove(place).map(|taker| taker.thread)
     }
 
-    /// `thread` found it empty. Returns the time from now at which an arrival from outside will wake it; `None` if somebody has to put
-    /// something in.
-    pub fn sleep(&mut self, thread: ThreadId, cpu: Option<Cpu>, now: Ns) -> Option<Ns> {
+    /// `thread` found it empty. Returns what it sleeps for: an arrival from outside, or that somebody puts something in.
+    pub fn sleep(&mut self, thread: ThreadId, cpu: Option<Cpu>, now: Ns) -> Action {
         if self.spec.arrivals.is_none() {
             self.takers.push_back(SleepingTaker { thread, until: Ns::MAX, cpu });
-            return None;
+            return Action::Wait;
         }
         // Woken one by one, the next sleeper waits for the first arrival that nobody waits for.
         let claimed = if self.spec.wakes_all {
@@ -220,13 +223,21 @@ impl RequestQueue {
             match self.upcoming.get(place).copied() {
                 Some(arrival) if arrival > claimed => {
                     self.takers.push_back(SleepingTaker { thread, until: arrival, cpu });
-                    return Some(arrival.since(now).max(Ns(1)));
+                    let time = arrival.since(now).max(Ns(1));
+                    let on = self.interrupted_by(self.drawn - self.upcoming.len() + place);
+                    return on.map_or(Action::Await(time), |on| Action::AwaitOn(time, on));
                 }
                 Some(_) => place += 1,
                 None if self.draw() => {}
-                None => return None,
+                None => return Action::Wait,
             }
         }
+    }
+
+    /// The CPU that the arrival of this number interrupts, if the file says that.
+    fn interrupted_by(&self, arrival: usize) -> Option<Cpu> {
+        let irq = self.spec.irq.as_ref()?;
+        irq.iter().nth(arrival % irq.weight().max(1))
     }
 
     /// Whether `thread` still sleeps on it.
@@ -298,7 +309,14 @@ mod tests {
     use crate::workload::tasks::plan::RequestPath;
 
     fn queue(arrivals: Option<Arrivals>, wakes_all: bool, size: Option<usize>) -> RequestQueue {
-        let spec = QueueSpec { name: "q".to_string(), arrivals, wakes_all, via: RequestPath::Socket, size };
+        let spec = QueueSpec {
+            name: "q".to_string(),
+            arrivals,
+            irq: None,
+            wakes_all,
+            via: RequestPath::Socket,
+            size,
+        };
         let mut queue = RequestQueue::new(spec);
         queue.open(Ns::ZERO, RandomStream::new(1, "arrivals"));
         queue
@@ -318,10 +336,13 @@ mod tests {
         let threads = [ThreadId(1), ThreadId(2), ThreadId(3)];
         let until = |wakes_all| {
             let mut queue = queue(Some(Arrivals::Fixed(Ns(100))), wakes_all, None);
-            threads.map(|thread| queue.sleep(thread, None, Ns(20)).map(|time| time.0))
+            threads.map(|thread| match queue.sleep(thread, None, Ns(20)) {
+                Action::Await(time) => time.0,
+                other => panic!("{other:?}"),
+            })
         };
-        assert_eq!(until(false), [Some(80), Some(180), Some(280)]);
-        assert_eq!(until(true), [Some(80); 3]);
+        assert_eq!(until(false), [80, 180, 280]);
+        assert_eq!(until(true), [80; 3]);
     }
 
     #[test]

@@ -598,3 +598,35 @@ fn a_barrier_for_a_number_of_threads_takes_spawned_ones() {
     let problem = TasksWorkload::from_text(&text("")).expect_err("how many?");
     assert!(problem.contains("write [barrier.b] with 'threads'"), "{problem}");
 }
+
+/// Arrivals interrupt the CPUs that the file names, in turn; without, the one on which the taker went to sleep.
+#[test]
+fn arrivals_interrupt_the_cpus_that_the_file_names() {
+    let wakers = |irq: &str| {
+        let text = format!(
+            "[queue.q]\narrivals = 'fixed 1000/s'\n{irq}\n\
+             [[task]]\nname = 'server'\ncpus = '1'\nsteps = ['take q', 'run 100us', 'reply q']"
+        );
+        let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine(4), 1);
+        engine.set_tracing(true);
+        engine.start(Box::new(TasksWorkload::from_text(&text).expect("a workload")));
+        let mut by = BTreeMap::<Cpu, u64>::new();
+        let mut see = |event: &Event<'_>| {
+            if let EventKind::SchedWaking(waking) = &event.kind
+                && waking.comm.as_bytes() == b"server"
+            {
+                *by.entry(event.cpu).or_default() += 1;
+            }
+        };
+        engine.run_until(Ns::from_ms(100), &mut sink_fn(|event: &Event<'_>| see(event)));
+        by
+    };
+    assert_eq!(wakers("").keys().collect::<Vec<_>>(), [&Cpu(1)]);
+    let by = wakers("irq = '2-3'");
+    let counts = by.values().collect::<Vec<_>>();
+    assert_eq!(by.keys().collect::<Vec<_>>(), [&Cpu(2), &Cpu(3)]);
+    assert!(counts[0].abs_diff(*counts[1]) <= 1 && *counts[0] > 40, "in turn: {by:?}");
+    let problem =
+        TasksWorkload::from_text("[queue.q]\nirq = '0'\n[[task]]\nname = 't'\nsteps = ['put q', 'take q']");
+    assert!(problem.expect_err("no arrivals").contains("queue.q: irq: nothing comes from outside"));
+}
