@@ -3,6 +3,7 @@
 mod bound;
 mod capacity;
 mod energy;
+mod exec;
 mod given;
 mod given_cpu;
 mod idle_average;

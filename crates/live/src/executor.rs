@@ -371,7 +371,9 @@ impl ExecutorState {
                     std::hint::spin_loop();
                 }
             }
-            Action::Sleep(time) | Action::Io(time) | Action::Await(time) => sleep(time),
+            Action::Sleep(time) | Action::Io(time) | Action::Await(time) | Action::AwaitOn(time, _) => {
+                sleep(time)
+            }
             Action::SystemCall(work) | Action::OfferingSystemCall { work, .. } => {
                 self.pace.work_in_kernel(work);
             }
@@ -385,6 +387,8 @@ impl ExecutorState {
                 self.pace.work_in_kernel(Ns(Sharing::NONE.traffic_ns(longer.into())));
             }
             Action::Yield => sched_yield(),
+            // A thread of this program cannot become another one: it stays on its CPU.
+            Action::Exec => {}
             Action::SetScheduler { policy, nice, request, allowed } => {
                 scheduling.policy = policy.unwrap_or(scheduling.policy);
                 scheduling.nice = nice.unwrap_or(scheduling.nice);

@@ -143,6 +143,8 @@ struct fl_task_spec {
 	X(void, yield_task, (void)) \
 	/* exit: the running task ends: its tracepoint, TASK_DEAD, schedule(). release() follows, later. */ \
 	X(void, exit, (void)) \
+	/* exec: the running task replaces its program: sched_exec(). It may wait for the stopper: then another task runs. */ \
+	X(void, exec, (void)) \
 	/* release: a task that has ended, and whose CPU runs another, is forgotten. */ \
 	X(void, release, (fl_task *)) \
 	/* wake: try_to_wake_up(TASK_NORMAL) with WF_SYNC or without; 1 if it was asleep. A task that runs and is on its way to sleep has set its \

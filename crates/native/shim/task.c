@@ -204,6 +204,17 @@ fl_entry void fl_yield_task(void)
 	on_task_whole(yield_class, 0, 0);
 }
 
+static long exec_here(long unused, long unused2)
+{
+	sched_exec();
+	return 0;
+}
+
+fl_entry void fl_exec(void)
+{
+	on_task(exec_here, 0, 0);
+}
+
 static void report_exit(struct task_struct *p);
 static long die_here(long unused, long unused2)
 {

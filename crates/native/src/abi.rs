@@ -207,6 +207,7 @@ macro_rules! entries {
                 plain schedule(state: c_int) -> ();
                 plain yield_task() -> ();
                 plain exit() -> ();
+                plain exec() -> ();
                 plain release(task: TaskPtr) -> ();
                 plain wake(task: TaskPtr, sync: c_int) -> c_int;
                 plain set_state(task: TaskPtr, state: c_int) -> ();

@@ -182,9 +182,11 @@ enum SystemCall {
     },
     Nanosleep(Ns),
     Io(Ns),
-    Await(Ns),
+    /// Until an interrupt of that CPU.
+    Await(Ns, Cpu),
     Clone(Box<ThreadSpec>, ThreadId),
     SchedYield,
+    Exec,
     /// `None`: the root.
     EnterGroup(Option<usize>),
     Administer(Box<Administration>),

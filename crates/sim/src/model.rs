@@ -26,10 +26,11 @@ use crate::engine::Engine;
 use crate::machine::speed::{FULL_SPEED, WHOLE, scale};
 use crate::machine::{KernelCosts, Machine, Sharing};
 use crate::scheduler_core::{
-    CoreRequest, LineUse, MessageEffect, ScheduleProgress, SchedulerCore, WakeupProgress, depth_of,
+    CoreRequest, ExecProgress, LineUse, MessageEffect, ScheduleProgress, SchedulerCore, WakeupProgress,
+    depth_of,
 };
 use crate::workload::Offer;
-use kthreads::{Governor, later};
+use kthreads::{Governor, StopperWork, later};
 use newidle::Newidle;
 
 /// How often builds with debug assertions look through the scheduler's state.
@@ -50,8 +51,8 @@ pub struct Model {
     /// All CPUs are as fast as the one thread that carries them out.
     in_turn: bool,
     newidle: Vec<Newidle>,
-    /// Per CPU a task that may no longer run there, until the stopper has moved it.
-    banned: Vec<Vec<TaskId>>,
+    /// Per CPU the tasks that its stopper is to move.
+    banned: Vec<Vec<StopperWork>>,
     /// Tasks that have asked for their own move, until it is done, and whether they sleep until then.
     movers: Vec<(TaskId, bool)>,
     /// Per CPU the wakeups that were left to it, and whether each task slept on another CPU.
@@ -333,6 +334,10 @@ impl SchedulerCore for Model {
 
     fn wake_up_new_task(&mut self, cpu: Cpu, task: TaskId) {
         self.queue_new_task(cpu, task);
+    }
+
+    fn sched_exec(&mut self, cpu: Cpu) -> ExecProgress {
+        self.choose_for_exec(cpu)
     }
 
     fn exit(&mut self, cpu: Cpu) -> ScheduleProgress {

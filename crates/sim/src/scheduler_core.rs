@@ -168,6 +168,13 @@ pub trait SchedulerCore {
     /// Selects a CPU for a new task, and queues it there (`wake_up_new_task()`).
     fn wake_up_new_task(&mut self, cpu: Cpu, task: TaskId);
 
+    /// The running task of `cpu` replaces its program: it may go on on another CPU (`sched_exec()`). A scheduler without that
+    /// has it stay.
+    fn sched_exec(&mut self, cpu: Cpu) -> ExecProgress {
+        let _ = cpu;
+        ExecProgress::Stays(Ns::ZERO)
+    }
+
     /// The running task of `cpu` ends, and the CPU looks for another (`do_task_dead()`).
     fn exit(&mut self, cpu: Cpu) -> ScheduleProgress;
 
@@ -319,6 +326,15 @@ pub enum ScheduleProgress {
         /// How long its search for work took in all, if it ran out of work (new-idle balancing).
         searched: Option<Ns>,
     },
+}
+
+/// How a task fares that replaces its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecProgress {
+    /// It goes on; choosing took so long.
+    Stays(Ns),
+    /// Its CPU's stopper, which runs now or next, is to move it.
+    Leaves(ScheduleProgress),
 }
 
 /// How far a wakeup has come.

@@ -123,6 +123,8 @@ pub enum Action {
     /// Sleeps until something outside the machine wakes it, such as a packet, which comes after this long: interruptible,
     /// and without the slack that timers have.
     Await(Ns),
+    /// The same, and it interrupts this CPU, not the one on which the thread goes to sleep.
+    AwaitOn(Ns, Cpu),
     /// Sleeps until another thread wakes it (`futex(FUTEX_WAIT)`): interruptible. Returns at once if by the time it would
     /// sleep there is nothing to wait for ([`Workload::must_wait`]), or if a wakeup came meanwhile. It may also return
     /// for no reason, so a program checks its memory again, as one that uses futexes does.
@@ -169,6 +171,9 @@ pub enum Action {
     Spawn(ThreadSpec),
     /// Offers the CPU (`sched_yield`).
     Yield,
+    /// Begins to replace its program (`execve`), which the scheduler takes for an occasion to choose its CPU anew (`sched_exec()`). The
+    /// thread keeps its name; the rest of the call's work is another action.
+    Exec,
     /// Changes its own scheduling (`sched_setattr`, `sched_setaffinity`); what is `None` stays.
     SetScheduler {
         /// Its policy.

@@ -63,6 +63,10 @@ impl OracleCase {
                 name => option(name, None),
             }
         }
+        // By number and not by chance, so that the others are what they were before there was exec.
+        if number % 5 == 1 {
+            option("--execs", None);
+        }
         OracleCase { machine: format!("layout:{layout}"), workload, seed: number }
     }
 }
@@ -87,7 +91,7 @@ mod tests {
                 "{case:?}"
             );
         }
-        for option in OPTIONS.iter().chain(&["--quotas"]) {
+        for option in OPTIONS.iter().chain(&["--quotas", "--execs"]) {
             let with = cases.iter().filter(|case| case.workload.iter().any(|word| word == option)).count();
             assert!((60..340).contains(&with), "{option} {with}");
         }

@@ -5,7 +5,9 @@ use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::struct_members::{StructMember, StructMembers};
 use fairlab_kernel::work_events::SchedulerWork as OwnWork;
 use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_sim::scheduler_core::{CoreRequest, MessageEffect, ScheduleProgress, WakeupProgress, depth_of};
+use fairlab_sim::scheduler_core::{
+    CoreRequest, ExecProgress, MessageEffect, ScheduleProgress, WakeupProgress, depth_of,
+};
 use fairlab_sim::workload::Offer;
 use fairlab_sim::{Engine, Inspect, SchedulerCore};
 
@@ -324,6 +326,17 @@ impl SchedulerCore for NativeScheduler {
         if self.runs_idle_task(cpu) && self.need_resched(cpu) {
             self.host.marked.borrow_mut().push(cpu);
         }
+    }
+
+    fn sched_exec(&mut self, cpu: Cpu) -> ExecProgress {
+        let asks = self.curr(cpu);
+        let ((), work) = self.work(cpu, CpuLook::Select, LoadedImage::exec);
+        self.tell_work(OwnWork::Search, work.looked, work.took);
+        if self.curr(cpu) == asks {
+            return ExecProgress::Stays(work.took);
+        }
+        self.tasks.get_mut(asks).left = (self.busy_until[cpu.index()], cpu);
+        ExecProgress::Leaves(ScheduleProgress::Switched { changed: true, took: work.took, searched: None })
     }
 
     fn exit(&mut self, cpu: Cpu) -> ScheduleProgress {

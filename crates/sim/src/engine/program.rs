@@ -12,7 +12,7 @@ use super::{
 };
 use crate::machine::chance::vary;
 use crate::rng::RandomStream;
-use crate::scheduler_core::SchedulerCore;
+use crate::scheduler_core::{ExecProgress, SchedulerCore};
 use crate::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec, View};
 
 /// The least time that an action of user mode takes: reading the clock once. It keeps a program that polls a time
@@ -98,12 +98,14 @@ impl<C: SchedulerCore> Engine<C> {
             Action::Receive(bytes) => self.work_in_kernel(cpu, index, self.receiving(bytes)),
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
             Action::Io(time) => self.enter_system_call(cpu, index, SystemCall::Io(time)),
-            Action::Await(time) => self.enter_system_call(cpu, index, SystemCall::Await(time)),
+            Action::Await(time) => self.enter_system_call(cpu, index, SystemCall::Await(time, cpu)),
+            Action::AwaitOn(time, on) => self.enter_system_call(cpu, index, SystemCall::Await(time, on)),
             Action::Spawn(spec) => {
                 let id = self.programs[thread.program].threads.reserve();
                 self.enter_system_call(cpu, index, SystemCall::Clone(Box::new(spec), id));
             }
             Action::Yield => self.enter_system_call(cpu, index, SystemCall::SchedYield),
+            Action::Exec => self.enter_system_call(cpu, index, SystemCall::Exec),
             Action::SetScheduler { policy, nice, request, allowed } => {
                 let call = SystemCall::SetScheduler { policy, nice, request, allowed: allowed.map(Box::new) };
                 self.enter_system_call(cpu, index, call);
@@ -146,8 +148,9 @@ impl<C: SchedulerCore> Engine<C> {
             SystemCall::FutexWait
             | SystemCall::Nanosleep(_)
             | SystemCall::Io(_)
-            | SystemCall::Await(_)
+            | SystemCall::Await(..)
             | SystemCall::SchedYield
+            | SystemCall::Exec
             | SystemCall::EnterGroup(_)
             | SystemCall::Administer(_)
             | SystemCall::AllowAgain(_)
@@ -178,8 +181,9 @@ impl<C: SchedulerCore> Engine<C> {
                 self.core.set_in_iowait(self.threads[index].task);
                 self.sleep_until(cpu, index, self.now + time, ThreadSleep::Device);
             }
-            SystemCall::Await(time) => {
-                self.sleep_until(cpu, index, self.now + time, ThreadSleep::Timer);
+            SystemCall::Await(time, on) => {
+                let state = self.arrange_wakeup(on, index, self.now + time, ThreadSleep::Timer);
+                self.sleep(cpu, index, ThreadSleep::Timer, state);
             }
             SystemCall::Work => self.work_is_done(cpu, index),
             SystemCall::OfferingWork { left, piece, offer } => {
@@ -213,6 +217,13 @@ impl<C: SchedulerCore> Engine<C> {
                 self.core.yield_task(cpu);
                 self.schedule(cpu, TaskState::RUNNABLE);
             }
+            SystemCall::Exec => match self.core.sched_exec(cpu) {
+                ExecProgress::Stays(took) => {
+                    self.interrupt_marked(Some(cpu));
+                    self.leave_system_call(cpu, took);
+                }
+                ExecProgress::Leaves(progress) => self.goes_on(cpu, progress),
+            },
             SystemCall::SetScheduler { policy, nice, request, allowed } => {
                 self.core.set_scheduler(self.threads[index].task, policy, nice, request);
                 self.set_affinity(cpu, index, allowed.as_deref());
@@ -277,15 +288,19 @@ impl<C: SchedulerCore> Engine<C> {
         self.sleep(cpu, index, ThreadSleep::Futex, TaskState::INTERRUPTIBLE);
     }
 
-    /// Sleeps until an interrupt at `time`.
+    /// Sleeps until an interrupt of this CPU at `time`.
     fn sleep_until(&mut self, cpu: Cpu, index: usize, time: Ns, how: ThreadSleep) {
+        let state = self.arrange_wakeup(cpu, index, time, how);
+        self.sleep(cpu, index, how, state);
+    }
+
+    /// An interrupt of `on` at `time` is to wake a thread. Returns the state in which it sleeps until then.
+    fn arrange_wakeup(&mut self, on: Cpu, index: usize, time: Ns, how: ThreadSleep) -> TaskState {
         let thread = &mut self.threads[index];
         thread.sleeps = thread.sleeps.wrapping_add(1);
         let timer = Interrupt::Timer { thread: index as u32, sleep: thread.sleeps };
-        self.queue.arrange_interrupt(cpu, time, timer);
-        let is_device = how == ThreadSleep::Device;
-        let state = if is_device { TaskState::UNINTERRUPTIBLE } else { TaskState::INTERRUPTIBLE };
-        self.sleep(cpu, index, how, state);
+        self.queue.arrange_interrupt(on, time, timer);
+        if how == ThreadSleep::Device { TaskState::UNINTERRUPTIBLE } else { TaskState::INTERRUPTIBLE }
     }
 
     fn sleep(&mut self, cpu: Cpu, index: usize, how: ThreadSleep, state: TaskState) {

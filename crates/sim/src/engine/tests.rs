@@ -2,6 +2,7 @@
 
 mod balance;
 mod costs;
+mod exec;
 mod groups;
 mod spin;
 

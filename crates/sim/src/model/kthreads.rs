@@ -3,10 +3,11 @@
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use fairlab_kernel::balance::BalanceWork;
 use fairlab_kernel::core::WakeFlags;
+use fairlab_kernel::work_events::SchedulerWork;
 use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
 
 use super::{Model, ModelMessage};
-use crate::scheduler_core::{CoreRequest, MessageEffect, ScheduleProgress, SchedulerCore};
+use crate::scheduler_core::{CoreRequest, ExecProgress, MessageEffect, ScheduleProgress, SchedulerCore};
 
 /// Thread ids given to stoppers count from here.
 const FIRST_STOPPER_PID: i32 = 500_000;
@@ -22,6 +23,14 @@ pub(super) struct Governor {
     told: bool,
     /// What it sets, kHz.
     khz: u32,
+}
+
+/// A task that a stopper is to move.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StopperWork {
+    task: TaskId,
+    /// Where it goes with its new program; `None`: it may no longer run where it is.
+    exec_to: Option<Cpu>,
 }
 
 /// What there is to know of a kernel thread.
@@ -89,13 +98,35 @@ impl Model {
     pub(super) fn move_away(&mut self, task: TaskId) {
         let cpu = self.scheduler.task(task).cpu();
         if self.scheduler.curr(cpu) == task || self.scheduler.task(task).is_waking() {
-            self.banned[cpu.index()].push(task);
+            self.banned[cpu.index()].push(StopperWork { task, exec_to: None });
             self.wake_stopper(cpu);
         } else if self.scheduler.task(task).is_delayed() {
             self.scheduler.end_delayed_sleep(task);
         } else {
             self.scheduler.migration_cpu_stop(task);
         }
+    }
+
+    /// The running task of `cpu` replaces its program, and goes on where the scheduler says. Its CPU's stopper moves it, and takes the
+    /// CPU at once unless its own wakeup is still on its way.
+    ///
+    /// Kernel: `sched_exec()`, kernel/sched/core.c; `stop_one_cpu()`, kernel/stop_machine.c.
+    pub(super) fn choose_for_exec(&mut self, cpu: Cpu) -> ExecProgress {
+        let task = self.scheduler.curr(cpu);
+        let decision = self.scheduler.sched_exec(task);
+        let took = Ns(u64::from(decision.scanned) * self.costs.scan_cpu.0);
+        self.scheduler.tell_work(SchedulerWork::Search, u64::from(decision.scanned), took);
+        if decision.cpu == cpu {
+            return ExecProgress::Stays(took);
+        }
+        self.banned[cpu.index()].push(StopperWork { task, exec_to: Some(decision.cpu) });
+        self.movers.push((task, false));
+        self.wake_stopper(cpu);
+        if !self.scheduler.need_resched(cpu) {
+            return ExecProgress::Stays(took);
+        }
+        let progress = self.schedule(cpu, TaskState::PREEMPTED);
+        ExecProgress::Leaves(later(progress, took))
     }
 
     /// The stopper has worked for as long as a move takes: the task changes its CPU. Wakeups that are on their way to this one are done
@@ -107,8 +138,11 @@ impl Model {
         if !banned.is_empty() {
             self.sched_ttwu_pending(cpu);
         }
-        for task in banned {
-            self.scheduler.migration_cpu_stop(task);
+        for StopperWork { task, exec_to } in banned {
+            match exec_to {
+                Some(dest) => self.scheduler.exec_cpu_stop(task, cpu, dest),
+                None => self.scheduler.migration_cpu_stop(task),
+            };
             let mover = self.movers.iter().position(|&(mover, _)| mover == task);
             if let Some((_, true)) = mover.map(|at| self.movers.swap_remove(at)) {
                 self.begin_wakeup(cpu, task, false);
@@ -124,7 +158,7 @@ impl Model {
     pub(super) fn wait_for_stopper(&mut self, cpu: Cpu, progress: ScheduleProgress) -> ScheduleProgress {
         let ScheduleProgress::Switched { took, .. } = progress else { return progress };
         let task = self.scheduler.curr(cpu);
-        let is_here = self.banned[cpu.index()].contains(&task);
+        let is_here = self.banned[cpu.index()].iter().any(|work| work.task == task);
         let Some(mover) = self.movers.iter_mut().find(|(mover, _)| *mover == task && !is_here) else {
             return progress;
         };

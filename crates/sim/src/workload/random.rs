@@ -27,6 +27,7 @@ program! { PROGRAM: RandomWorkload, None, "usage: random [OPTIONS]";
     "--policies" "threads become SCHED_BATCH and SCHED_IDLE, and go back" |all, value| value.switch(&mut all.allowed.policies, true);
     "--realtime" "threads become SCHED_FIFO and SCHED_RR for a while" |all, value| value.switch(&mut all.allowed.realtime, true);
     "--forks" "threads end, and are replaced" |all, value| value.switch(&mut all.allowed.forks, true);
+    "--execs" "threads replace their programs, which may move them (sched_exec())" |all, value| value.switch(&mut all.allowed.execs, true);
 }
 
 /// Weights of groups, by number.
@@ -45,6 +46,7 @@ struct RandomActions {
     policies: bool,
     realtime: bool,
     forks: bool,
+    execs: bool,
 }
 
 /// The threads, ready to run.
@@ -155,9 +157,9 @@ impl RandomWorkload {
 
     /// Changes something about itself, where that is allowed; otherwise computes a little.
     fn change(&mut self, random: &mut RandomStream) -> Action {
-        let RandomActions { cpus, groups, nice, slices, policies, realtime, forks } = self.allowed;
+        let RandomActions { cpus, groups, nice, slices, policies, realtime, forks, execs } = self.allowed;
         let set = |policy, nice, request, allowed| Action::SetScheduler { policy, nice, request, allowed };
-        match random.below(7) {
+        match random.below(if execs { 10 } else { 7 }) {
             0 if nice => set(None, Some(random.below(40) as i32 - 20), None, None),
             1 if slices => set(None, None, Some(Ns(100_000 + random.below(20_000_000))), None),
             2 if policies => {
@@ -179,6 +181,7 @@ impl RandomWorkload {
                 self.alive -= 1;
                 Action::Exit
             }
+            7.. => Action::Exec,
             _ => Action::Run(Ns(1 + random.below(20_000))),
         }
     }
@@ -269,7 +272,7 @@ mod tests {
     use crate::{Engine, Machine};
 
     const EVERYTHING: &str =
-        "-t 12 -r 400 --cpus 4 --groups 5 --quotas --nice --slices --policies --realtime --forks";
+        "-t 12 -r 400 --cpus 4 --groups 5 --quotas --nice --slices --policies --realtime --forks --execs";
 
     fn run(line: &str, seed: u64, mut see: impl FnMut(&Event<'_>)) -> (u64, String) {
         let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();

@@ -21,7 +21,7 @@ mod thread;
 use std::collections::VecDeque;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::CpuMask;
+use fairlab_kernel::{CpuMask, Policy};
 use toml::Table;
 
 use super::cgroup::GroupSpec;
@@ -183,7 +183,12 @@ impl TasksWorkload {
             (None, None) => CpuMask::ALL,
         };
         let group = plan.place.group.as_ref();
+        // A child begins with its parent's policy, by which its first CPU is chosen.
+        let parents =
+            parent.and_then(|parent| self.plan.tasks[self.threads[parent.index()].task].place.policy);
+        let inherited = parents.filter(|_| plan.place.policy == parents);
         Action::Spawn(ThreadSpec {
+            policy: inherited.unwrap_or(Policy::Normal),
             nice: plan.place.nice.unwrap_or(0),
             allowed,
             group: group.and_then(|path| self.groups.iter().position(|known| known == path)),
@@ -325,7 +330,8 @@ impl Workload for TasksWorkload {
     }
 
     fn named_cpus(&self) -> CpuMask {
-        let named = self.plan.tasks.iter().filter_map(|task| task.place.cpus.as_ref());
+        let places = self.plan.tasks.iter().filter_map(|task| task.place.cpus.as_ref());
+        let named = places.chain(self.plan.queues.iter().filter_map(|queue| queue.irq.as_ref()));
         named.fold(CpuMask::EMPTY, |all, cpus| all.or(cpus))
     }
 

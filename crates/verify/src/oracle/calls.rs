@@ -6,7 +6,9 @@ use fairlab_event::{Cpu, Event, Ns, Sink, TaskState};
 use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::struct_members::{StructMember, StructMembers};
 use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_sim::scheduler_core::{CoreRequest, LineUse, MessageEffect, ScheduleProgress, WakeupProgress};
+use fairlab_sim::scheduler_core::{
+    CoreRequest, ExecProgress, LineUse, MessageEffect, ScheduleProgress, WakeupProgress,
+};
 use fairlab_sim::workload::Offer;
 use fairlab_sim::{Inspect, SchedulerCore};
 
@@ -306,6 +308,21 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         }
         self.follow_task("wake_up_new_task", task, |follower, task| follower.wake_up_new_task(cpu, task));
         self.compare_wakeup(task);
+    }
+
+    /// Who leaves for another CPU makes way for the stopper in both.
+    fn sched_exec(&mut self, cpu: Cpu) -> ExecProgress {
+        let progress = self.leader.sched_exec(cpu);
+        let followed = self.follow("sched_exec", |follower| match follower.sched_exec(cpu) {
+            ExecProgress::Leaves(begun) => {
+                until_switched(follower, cpu, begun);
+            }
+            ExecProgress::Stays(_) => {}
+        });
+        if followed.is_some() {
+            self.compare_pick(cpu);
+        }
+        progress
     }
 
     fn exit(&mut self, cpu: Cpu) -> ScheduleProgress {

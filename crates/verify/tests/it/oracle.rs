@@ -33,7 +33,7 @@ fn followed(leads: &str, follows: &str, workload: &str, preset: &str, ms: u64, s
     engine.core().findings().clone()
 }
 
-const WORKLOADS: [&str; 6] = [
+const WORKLOADS: [&str; 7] = [
     "hackbench -g 2 -l 40",
     "schbench -m 2 -t 4",
     "spinners -n 0,0,5,-5,0,0,0,0,10 -r 1",
@@ -41,6 +41,7 @@ const WORKLOADS: [&str; 6] = [
     "pipe",
     // In v7.3 a group's weight counts by its cpuset's CPUs.
     "cgroup cpuset.cpus=0-1 jobs spin -n 8",
+    "random -t 12 -r 150 --execs",
 ];
 
 #[test]

@@ -17,9 +17,9 @@ impl TasksWorkload {
         match op {
             Op::Lock(lock) => self.take_lock(me, lock, view),
             Op::Unlock(lock) => self.give_lock_back(me, lock, view.now),
-            Op::Take(queue) => self.take_request(me, queue, view.now),
-            Op::Put(queue) => self.put_request(me, queue, false, view.now),
-            Op::Call(queue) => self.put_request(me, queue, true, view.now),
+            Op::Take(queue) => self.take_request(me, queue, view),
+            Op::Put(queue) => self.put_request(me, queue, false, view),
+            Op::Call(queue) => self.put_request(me, queue, true, view),
             Op::Reply(queue) => self.reply(me, queue, view.now),
             Op::Fault(work) => {
                 let work = self.drawn(me, || work.draw(view.random));
@@ -71,6 +71,10 @@ impl TasksWorkload {
             Op::Sleep(time) => Action::Sleep(time.draw(view.random)),
             Op::Io(time) => Action::Io(time.draw(view.random)),
             Op::Await(time) => Action::Await(time.draw(view.random)),
+            Op::Exec(work) => {
+                thread.todo.push_back(Action::SystemCall(work.draw(view.random)));
+                Action::Exec
+            }
             Op::Syscall { work, offers: None } => Action::SystemCall(work.draw(view.random)),
             Op::Syscall { work, offers: Some((offer, piece)) } => {
                 Action::OfferingSystemCall { work: work.draw(view.random), piece, offer }
@@ -173,21 +177,22 @@ impl TasksWorkload {
         }
     }
 
-    fn take_request(&mut self, me: ThreadId, number: usize, now: Ns) -> Option<Action> {
-        let counts = self.settling.is_over(now);
+    fn take_request(&mut self, me: ThreadId, number: usize, view: &View<'_>) -> Option<Action> {
+        let (now, counts) = (view.now, self.settling.is_over(view.now));
         let (queue, thread) = (&mut self.queues[number], &mut self.threads[me.index()]);
         if thread.stage == StepStage::Done {
             thread.advance();
             return None;
         }
-        let Some(request) = queue.take(me, now, counts) else {
+        let cpu = queue.bound_to(view.cpu);
+        let Some(request) = queue.take(me, cpu, now, counts) else {
             thread.stage = StepStage::Wait;
-            return Some(queue.sleep(me, now).map_or(Action::Wait, Action::Await));
+            return Some(queue.sleep(me, cpu, now));
         };
         thread.request = Some(request);
         let putter = queue.putters.pop_front().map(Action::Wake);
         match queue.spec.via {
-            RequestPath::Futex => {
+            RequestPath::Futex | RequestPath::Kworker => {
                 thread.advance();
                 putter
             }
@@ -200,7 +205,7 @@ impl TasksWorkload {
     }
 
     /// Puts a request into a queue, and waits for the reply if it `calls`.
-    fn put_request(&mut self, me: ThreadId, number: usize, calls: bool, now: Ns) -> Option<Action> {
+    fn put_request(&mut self, me: ThreadId, number: usize, calls: bool, view: &View<'_>) -> Option<Action> {
         let (queue, thread) = (&mut self.queues[number], &mut self.threads[me.index()]);
         match thread.stage {
             StepStage::Begin | StepStage::Wait if queue.is_full() => {
@@ -214,7 +219,9 @@ impl TasksWorkload {
                 queue.putters.retain(|&putter| putter != me);
                 let passed_on = if calls { None } else { thread.request.take() };
                 let caller = calls.then_some(me);
-                thread.outgoing = Some(passed_on.unwrap_or(QueuedRequest { born: now, caller }));
+                let (born, cpu) = (view.now, queue.bound_to(view.cpu));
+                let request = passed_on.unwrap_or(QueuedRequest { born, caller, cpu });
+                thread.outgoing = Some(QueuedRequest { cpu, ..request });
                 (thread.stage, thread.replied, thread.sent) = (StepStage::Work, false, false);
                 if queue.spec.via == RequestPath::Socket {
                     return Some(Action::Send(MESSAGE_BYTES));
@@ -252,10 +259,11 @@ impl TasksWorkload {
     fn deliver(&mut self, me: ThreadId, number: usize) -> Option<ThreadId> {
         let (queue, thread) = (&mut self.queues[number], &mut self.threads[me.index()]);
         thread.sent = true;
-        queue.push(thread.outgoing.take()?);
-        let first = queue.takers.pop_front().map(|(taker, _)| taker);
+        let request = thread.outgoing.take()?;
+        queue.push(request);
+        let first = queue.next_taker(request.cpu);
         if queue.spec.wakes_all {
-            thread.todo.extend(queue.takers.drain(..).map(|(taker, _)| Action::Wake(taker)));
+            thread.todo.extend(queue.takers.drain(..).map(|taker| Action::Wake(taker.thread)));
         }
         first
     }

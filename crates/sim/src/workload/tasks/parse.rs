@@ -12,7 +12,7 @@ use super::plan::{
     Arrivals, BarrierSpec, LockKind, LockSpec, Op, QueueSpec, RequestPath, TaskPlan, TasksPlan,
 };
 use super::step::{StepNames, StepReader};
-use crate::workload::mix::place::{MemberPlace, kind, take, text, time, whole, yes_or_no};
+use crate::workload::mix::place::{MemberPlace, cpus, kind, take, text, time, whole, yes_or_no};
 
 /// The most threads of a task.
 const MOST_THREADS: i64 = 100_000;
@@ -49,6 +49,7 @@ pub(super) fn plan(table: &Table) -> Result<TasksPlan, String> {
     }
     count_barriers(&mut barriers, &tasks)?;
     all_is_used(&queues, &tasks)?;
+    kworkers_take(&queues, &tasks)?;
     Ok(TasksPlan { locks, queues, barriers, tasks, duration })
 }
 
@@ -109,11 +110,15 @@ fn lock(name: String, table: &mut Table) -> Result<LockSpec, String> {
 }
 
 fn queue(name: String, table: &mut Table) -> Result<QueueSpec, String> {
-    only(table, &["arrivals", "wake", "via", "size"], "a queue")?;
+    only(table, &["arrivals", "irq", "wake", "via", "size"], "a queue")?;
     let word =
         |key: &str| table.get(key).map(text).transpose().map_err(|problem| format!("{key}: {problem}"));
     let arrivals =
         word("arrivals")?.map(arrivals).transpose().map_err(|problem| format!("arrivals: {problem}"))?;
+    let irq = table.get("irq").map(cpus).transpose().map_err(|problem| format!("irq: {problem}"))?;
+    if irq.is_some() && arrivals.is_none() {
+        return Err("irq: nothing comes from outside: it needs 'arrivals'".to_string());
+    }
     let wakes_all = match word("wake")?.unwrap_or("one") {
         "one" => false,
         "all" => true,
@@ -122,11 +127,16 @@ fn queue(name: String, table: &mut Table) -> Result<QueueSpec, String> {
     let via = match word("via")?.unwrap_or("socket") {
         "socket" => RequestPath::Socket,
         "futex" => RequestPath::Futex,
-        other => return Err(format!("via: '{other}' is neither 'socket' nor 'futex'")),
+        "kworker" => RequestPath::Kworker,
+        other => return Err(format!("via: '{other}' is neither 'socket' nor 'futex' nor 'kworker'")),
     };
+    if via == RequestPath::Kworker && (arrivals.is_some() || wakes_all) {
+        return Err("via: work for kworkers is put by tasks, and wakes one: leave 'arrivals' and 'wake' out"
+            .to_string());
+    }
     let size = table.get("size").map(|value| whole(value, 1..=1_000_000_000)).transpose();
     let size = size.map_err(|problem| format!("size: {problem}"))?.map(|size| size as usize);
-    Ok(QueueSpec { name, arrivals, wakes_all, via, size })
+    Ok(QueueSpec { name, arrivals, irq, wakes_all, via, size })
 }
 
 /// `poisson 2000/s`.
@@ -147,11 +157,13 @@ fn arrivals(text: &str) -> Result<Arrivals, String> {
 }
 
 fn barrier(name: String, table: &mut Table) -> Result<BarrierSpec, String> {
-    only(table, &["kind"], "a barrier")?;
+    only(table, &["kind", "threads"], "a barrier")?;
+    let threads = table.get("threads").map(|value| whole(value, 1..=MOST_THREADS)).transpose();
+    let threads = threads.map_err(|problem| format!("threads: {problem}"))?.unwrap_or(0) as usize;
     let kind = table.get("kind").map(text).transpose().map_err(|problem| format!("kind: {problem}"))?;
     match kind.unwrap_or("futex") {
-        "futex" => Ok(BarrierSpec { name, spins: false, threads: 0 }),
-        "spin" => Ok(BarrierSpec { name, spins: true, threads: 0 }),
+        "futex" => Ok(BarrierSpec { name, spins: false, threads }),
+        "spin" => Ok(BarrierSpec { name, spins: true, threads }),
         other => Err(format!("'{other}' is no kind of barrier: futex, spin")),
     }
 }
@@ -238,19 +250,37 @@ fn task(
     })
 }
 
-/// A barrier is for all threads of the tasks whose steps name it.
+/// A barrier is for all threads of the tasks whose steps name it, or for as many as its table says.
 fn count_barriers(barriers: &mut [BarrierSpec], tasks: &[TaskPlan]) -> Result<(), String> {
     for (number, barrier) in barriers.iter_mut().enumerate() {
         let comes = |task: &&TaskPlan| task.steps.contains(&Op::Barrier(number));
+        if !tasks.iter().any(|task| comes(&task)) {
+            return Err(format!("barrier '{}': no step of a task comes to it", barrier.name));
+        }
+        if barrier.threads > 0 {
+            continue;
+        }
         if let Some(task) = tasks.iter().filter(comes).find(|task| task.per_cpu || task.count == 0) {
             return Err(format!(
-                "task '{}': barrier '{}' is for a known number of threads, not for those of 'per_cpu' or 'spawn'",
-                task.name, barrier.name
+                "task '{}': how many threads of 'per_cpu' or 'spawn' come to barrier '{}' is not known: write [barrier.{}] with 'threads'",
+                task.name, barrier.name, barrier.name
             ));
         }
         barrier.threads = tasks.iter().filter(comes).map(|task| task.count).sum();
-        if barrier.threads == 0 {
-            return Err(format!("barrier '{}': no step of a task comes to it", barrier.name));
+    }
+    Ok(())
+}
+
+/// Work for the kworker of a CPU is taken by no other thread, and by one wherever it is put.
+fn kworkers_take(queues: &[QueueSpec], tasks: &[TaskPlan]) -> Result<(), String> {
+    for (number, queue) in queues.iter().enumerate().filter(|(_, queue)| queue.via == RequestPath::Kworker) {
+        let takes = |task: &&TaskPlan| task.steps.contains(&Op::Take(number));
+        let is_kworker = |task: &TaskPlan| task.kthread && task.per_cpu && task.place.cpus.is_none();
+        if let Some(task) = tasks.iter().filter(takes).find(|task| !is_kworker(task)) {
+            return Err(format!(
+                "task '{}' takes from queue '{}', which is for kworkers: it needs 'kthread = true', 'per_cpu = true' and no 'cpus'",
+                task.name, queue.name
+            ));
         }
     }
     Ok(())

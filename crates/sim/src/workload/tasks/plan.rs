@@ -3,6 +3,7 @@
 //! Must not know: TOML, threads that run.
 
 use fairlab_event::Ns;
+use fairlab_kernel::CpuMask;
 
 use super::duration::DurationSpec;
 use crate::workload::Offer;
@@ -57,12 +58,16 @@ pub(super) enum RequestPath {
     Socket,
     /// Memory and a futex: a system call only where somebody sleeps.
     Futex,
+    /// A bound workqueue: who takes is the kworker of the CPU on which the request was put.
+    Kworker,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct QueueSpec {
     pub name: String,
     pub arrivals: Option<Arrivals>,
+    /// Arrivals interrupt these CPUs in turn; `None`: the one on which the sleeper went to sleep.
+    pub irq: Option<CpuMask>,
     /// A request wakes all that wait for one.
     pub wakes_all: bool,
     pub via: RequestPath,
@@ -124,6 +129,7 @@ pub(super) enum Op {
     Barrier(usize),
     Spawn(usize),
     Join,
+    Exec(DurationSpec),
     Yield,
     Exit,
     /// The steps up to the matching end are repeated; a counter is set.

@@ -4,14 +4,14 @@
 
 use std::collections::VecDeque;
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 
 use super::histogram::TimeHistogram;
-use super::plan::{Arrivals, LockSpec, QueueSpec};
+use super::plan::{Arrivals, LockSpec, QueueSpec, RequestPath};
 use super::rhythm::{LastReply, ReplyRhythm};
 use crate::rng::RandomStream;
-use crate::workload::ThreadId;
 use crate::workload::tasks::duration::DurationSpec;
+use crate::workload::{Action, ThreadId};
 
 /// A lock in user space.
 #[derive(Debug)]
@@ -78,6 +78,18 @@ pub(super) struct QueuedRequest {
     pub born: Ns,
     /// Who waits for the reply.
     pub caller: Option<ThreadId>,
+    /// The CPU whose kworker is to take it; `None`: whoever comes.
+    pub cpu: Option<Cpu>,
+}
+
+/// Who sleeps until a request comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SleepingTaker {
+    pub thread: ThreadId,
+    /// The arrival that will wake it, if those come from outside.
+    until: Ns,
+    /// The CPU whose kworker it is.
+    cpu: Option<Cpu>,
 }
 
 /// A queue of requests.
@@ -89,8 +101,9 @@ pub(super) struct RequestQueue {
     upcoming: VecDeque<Ns>,
     random: Option<RandomStream>,
     last: Ns,
-    /// Takers that sleep, and until which arrival if those come from outside.
-    pub takers: VecDeque<(ThreadId, Ns)>,
+    /// How many arrivals have been drawn.
+    drawn: usize,
+    pub takers: VecDeque<SleepingTaker>,
     /// Who waits for room.
     pub putters: VecDeque<ThreadId>,
     /// From arrival to reply.
@@ -111,6 +124,7 @@ impl RequestQueue {
             upcoming: VecDeque::new(),
             random: None,
             last: Ns::ZERO,
+            drawn: 0,
             takers: VecDeque::new(),
             putters: VecDeque::new(),
             latencies: TimeHistogram::default(),
@@ -137,6 +151,7 @@ impl RequestQueue {
         };
         self.last += gap.max(Ns(1));
         self.upcoming.push_back(self.last);
+        self.drawn += 1;
         true
     }
 
@@ -151,7 +166,7 @@ impl RequestQueue {
             if self.is_full() {
                 self.dropped += u64::from(counts);
             } else {
-                self.push(QueuedRequest { born: arrival, caller: None });
+                self.push(QueuedRequest { born: arrival, caller: None, cpu: None });
             }
         }
     }
@@ -166,43 +181,68 @@ impl RequestQueue {
         self.longest = self.longest.max(self.waiting.len());
     }
 
-    /// Takes the request that has waited longest; `thread` does not sleep any more.
-    pub fn take(&mut self, thread: ThreadId, now: Ns, counts: bool) -> Option<QueuedRequest> {
-        self.takers.retain(|&(taker, _)| taker != thread);
-        self.fill(now, counts);
-        self.waiting.pop_front()
+    /// What of the CPU on which a thread runs matters here.
+    pub fn bound_to(&self, cpu: Cpu) -> Option<Cpu> {
+        (self.spec.via == RequestPath::Kworker).then_some(cpu)
     }
 
-    /// `thread` found it empty. Returns the time from now at which an arrival from outside will wake it; `None` if somebody has to put
-    /// something in.
-    pub fn sleep(&mut self, thread: ThreadId, now: Ns) -> Option<Ns> {
+    /// Takes the request that has waited longest, of those for `cpu`; `thread` does not sleep any more.
+    pub fn take(
+        &mut self,
+        thread: ThreadId,
+        cpu: Option<Cpu>,
+        now: Ns,
+        counts: bool,
+    ) -> Option<QueuedRequest> {
+        self.takers.retain(|taker| taker.thread != thread);
+        self.fill(now, counts);
+        let place = self.waiting.iter().position(|request| request.cpu == cpu)?;
+        self.waiting.remove(place)
+    }
+
+    /// Who has slept longest of those that a request for `cpu` may wake; it does not sleep any more.
+    pub fn next_taker(&mut self, cpu: Option<Cpu>) -> Option<ThreadId> {
+        let place = self.takers.iter().position(|taker| taker.cpu == cpu)?;
+        self.takers.remove(place).map(|taker| taker.thread)
+    }
+
+    /// `thread` found it empty. Returns what it sleeps for: an arrival from outside, or that somebody puts something in.
+    pub fn sleep(&mut self, thread: ThreadId, cpu: Option<Cpu>, now: Ns) -> Action {
         if self.spec.arrivals.is_none() {
-            self.takers.push_back((thread, Ns::MAX));
-            return None;
+            self.takers.push_back(SleepingTaker { thread, until: Ns::MAX, cpu });
+            return Action::Wait;
         }
         // Woken one by one, the next sleeper waits for the first arrival that nobody waits for.
         let claimed = if self.spec.wakes_all {
             Ns::ZERO
         } else {
-            self.takers.iter().map(|&(_, until)| until).max().unwrap_or_default()
+            self.takers.iter().map(|taker| taker.until).max().unwrap_or_default()
         };
         let mut place = 0;
         loop {
             match self.upcoming.get(place).copied() {
                 Some(arrival) if arrival > claimed => {
-                    self.takers.push_back((thread, arrival));
-                    return Some(arrival.since(now).max(Ns(1)));
+                    self.takers.push_back(SleepingTaker { thread, until: arrival, cpu });
+                    let time = arrival.since(now).max(Ns(1));
+                    let on = self.interrupted_by(self.drawn - self.upcoming.len() + place);
+                    return on.map_or(Action::Await(time), |on| Action::AwaitOn(time, on));
                 }
                 Some(_) => place += 1,
                 None if self.draw() => {}
-                None => return None,
+                None => return Action::Wait,
             }
         }
     }
 
+    /// The CPU that the arrival of this number interrupts, if the file says that.
+    fn interrupted_by(&self, arrival: usize) -> Option<Cpu> {
+        let irq = self.spec.irq.as_ref()?;
+        irq.iter().nth(arrival % irq.weight().max(1))
+    }
+
     /// Whether `thread` still sleeps on it.
     pub fn has_taker(&self, thread: ThreadId) -> bool {
-        self.takers.iter().any(|&(taker, _)| taker == thread)
+        self.takers.iter().any(|taker| taker.thread == thread)
     }
 }
 
@@ -269,7 +309,14 @@ mod tests {
     use crate::workload::tasks::plan::RequestPath;
 
     fn queue(arrivals: Option<Arrivals>, wakes_all: bool, size: Option<usize>) -> RequestQueue {
-        let spec = QueueSpec { name: "q".to_string(), arrivals, wakes_all, via: RequestPath::Socket, size };
+        let spec = QueueSpec {
+            name: "q".to_string(),
+            arrivals,
+            irq: None,
+            wakes_all,
+            via: RequestPath::Socket,
+            size,
+        };
         let mut queue = RequestQueue::new(spec);
         queue.open(Ns::ZERO, RandomStream::new(1, "arrivals"));
         queue
@@ -279,9 +326,9 @@ mod tests {
     fn requests_wait_from_their_arrival_on() {
         let mut queue = queue(Some(Arrivals::Fixed(Ns(100))), false, None);
         let me = ThreadId(1);
-        assert_eq!(queue.take(me, Ns(99), true), None);
-        assert_eq!(queue.take(me, Ns(350), true).map(|request| request.born), Some(Ns(100)));
-        assert_eq!(queue.take(me, Ns(350), true).map(|request| request.born), Some(Ns(200)));
+        assert_eq!(queue.take(me, None, Ns(99), true), None);
+        assert_eq!(queue.take(me, None, Ns(350), true).map(|request| request.born), Some(Ns(100)));
+        assert_eq!(queue.take(me, None, Ns(350), true).map(|request| request.born), Some(Ns(200)));
     }
 
     #[test]
@@ -289,16 +336,19 @@ mod tests {
         let threads = [ThreadId(1), ThreadId(2), ThreadId(3)];
         let until = |wakes_all| {
             let mut queue = queue(Some(Arrivals::Fixed(Ns(100))), wakes_all, None);
-            threads.map(|thread| queue.sleep(thread, Ns(20)).map(|time| time.0))
+            threads.map(|thread| match queue.sleep(thread, None, Ns(20)) {
+                Action::Await(time) => time.0,
+                other => panic!("{other:?}"),
+            })
         };
-        assert_eq!(until(false), [Some(80), Some(180), Some(280)]);
-        assert_eq!(until(true), [Some(80); 3]);
+        assert_eq!(until(false), [80, 180, 280]);
+        assert_eq!(until(true), [80; 3]);
     }
 
     #[test]
     fn what_has_no_room_is_dropped() {
         let mut queue = queue(Some(Arrivals::Fixed(Ns(100))), false, Some(2));
-        assert!(queue.take(ThreadId(1), Ns(1_000), true).is_some());
+        assert!(queue.take(ThreadId(1), None, Ns(1_000), true).is_some());
         assert_eq!((queue.dropped, queue.longest), (8, 2));
     }
 

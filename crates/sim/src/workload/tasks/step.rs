@@ -13,7 +13,7 @@ use crate::workload::mix::place::{kind, time, whole};
 
 /// Every step, as messages list them.
 const ALL: &str = "run, syscall, fault, mmap, sleep, timer, io, await, lock, unlock, take, put, call, reply, wake, wait, barrier, \
-                   spawn, join, yield, exit";
+                   spawn, join, exec, yield, exit";
 
 /// How deep lists may lie in each other.
 const DEEPEST: usize = 16;
@@ -138,6 +138,7 @@ impl<'n> StepReader<'n> {
             "wake" => self.wake(rest)?,
             "barrier" => Op::Barrier(self.barrier(rest)?),
             "spawn" => Op::Spawn(self.task(rest)?),
+            "exec" => Op::Exec(lone(rest)?),
             "wait" => alone(Op::Wait, rest)?,
             "join" => alone(Op::Join, rest)?,
             "yield" => alone(Op::Yield, rest)?,

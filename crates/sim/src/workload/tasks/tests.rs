@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Digest, DigestSink, Event, EventKind, Ns, sink_fn};
+use fairlab_kernel::Topology;
+use fairlab_kernel::topology::SmtNumbering;
 
 use super::TasksWorkload;
 use crate::engine::tests::machine;
@@ -502,4 +504,129 @@ fn what_is_wrong_with_what_tasks_share_is_told() {
         (shared("[queue.q]\n[lock.l]\n[barrier.x]"), "barrier 'x': no step of a task comes to it"),
         (format!("{}\n[[task]]\nname = 't'\nsteps = ['run 1us']", with("")), "task 't' is there twice"),
     ]);
+}
+
+/// Replacing a program is a system call of that length; what the scheduler makes of it, `engine/tests/exec.rs` shows.
+#[test]
+fn exec_works_in_the_kernel_for_its_time() {
+    let rounds =
+        |step: &str| run(1, &format!("[[task]]\nname = 'a'\nsteps = ['{step}', 'run 1ms']"), 1_000).count;
+    assert!(is_near(rounds("exec 1ms"), 500.0, 0.02), "{}", rounds("exec 1ms"));
+    assert!(is_near(rounds("exec 1ms"), rounds("syscall 1ms"), 0.01));
+    let problem = TasksWorkload::from_text("[[task]]\nname = 'a'\nsteps = ['exec']").expect_err("no time");
+    assert!(problem.contains("step 1, 'exec'"), "{problem}");
+}
+
+/// A child of a SCHED_IDLE parent looks for its first CPU as one. Others take CPU 4 for idle, of whose cache the other CPUs idle, since
+/// only a SCHED_IDLE hog runs there; so do all to v7.0 (fd54d81c2c0e).
+#[test]
+fn a_child_begins_with_its_parents_policy() {
+    let goes_to_hog = |kernel: &str, parent: &str| {
+        let text = format!(
+            "[[task]]\nname = 'near'\ncount = 2\npolicy = 'idle'\ncpus = '0-1'\nsteps = ['run 10ms']\n\
+             [[task]]\nname = 'far'\npolicy = 'idle'\ncpus = '4'\nsteps = ['run 10ms']\n\
+             [[task]]\nname = 'parent'\npolicy = '{parent}'\ncpus = '2'\nsteps = ['run 1ms', 'spawn child', 'join']\n\
+             [[task]]\nname = 'child'\ncount = 0\nrepeat = 1\npolicy = 'idle'\nsteps = ['run 100us']"
+        );
+        let topology = Topology::regular(1, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine");
+        run_on(kernel, Machine { topology, ..machine(8) }, &text, 500).ran["child"].contains(&Cpu(4))
+    };
+    assert!(!goes_to_hog("v7.1", "idle"));
+    assert!(goes_to_hog("v7.0", "idle"));
+    assert!(goes_to_hog("v7.1", "batch"), "it becomes SCHED_IDLE after it was created");
+}
+
+/// A client that has work done by the log's kworker again and again: on which CPUs the client and the kworkers run.
+fn with_kworkers(kernel: &str, queue: &str) -> (Vec<Cpu>, Vec<Cpu>, f64) {
+    let text = format!(
+        "[queue.log]\n{queue}\n\
+         [[task]]\nname = 'kworker'\nkthread = true\nper_cpu = true\nsteps = ['take log', 'syscall 20us', 'reply log']\n\
+         [[task]]\nname = 'client'\nsteps = ['run 50us', 'call log', 'reply']"
+    );
+    let run = run_on(kernel, machine(8), &text, 200);
+    (run.ran["client"].clone(), run.ran["kworker"].clone(), run.count)
+}
+
+/// To v5.5 each wakeup by the kworker of its own CPU sends the client to another, idle one.
+#[test]
+fn the_kworker_of_its_cpu_keeps_the_client_there() {
+    for kernel in ["v5.6", "v6.12"] {
+        let (client, kworkers, calls) = with_kworkers(kernel, "via = 'kworker'");
+        assert_eq!((client.len(), &client), (1, &kworkers), "{kernel}: the work is done where it is queued");
+        assert!(calls > 2_000.0, "{kernel}: {calls}");
+    }
+    for kernel in ["v5.5", "v5.6-kthread-stacking"] {
+        let (client, kworkers, _) = with_kworkers(kernel, "via = 'kworker'");
+        assert!(client.len() > 3 && kworkers.len() > 3, "{kernel}: without the rule it wanders: {client:?}");
+    }
+    // Without a kworker of its CPU the rule makes no difference.
+    let by_any = ["v5.6", "v5.6-kthread-stacking"].map(|kernel| with_kworkers(kernel, "via = 'futex'"));
+    assert_eq!(by_any[0], by_any[1]);
+}
+
+#[test]
+fn work_for_kworkers_is_taken_by_them_alone() {
+    let problem = |queue: &str, worker: &str| {
+        let text = format!(
+            "[queue.q]\nvia = 'kworker'\n{queue}\n[[task]]\nname = 'w'\n{worker}\nsteps = ['take q', 'run 1us']\n\
+             [[task]]\nname = 'c'\nsteps = ['run 1ms', 'put q']"
+        );
+        TasksWorkload::from_text(&text).err().unwrap_or_default()
+    };
+    assert_eq!(problem("", "kthread = true\nper_cpu = true"), "");
+    assert!(problem("", "count = 2").contains("task 'w' takes from queue 'q', which is for kworkers"));
+    assert!(problem("", "kthread = true\nper_cpu = true\ncpus = '0'").contains("no 'cpus'"));
+    assert!(
+        problem("arrivals = 'fixed 10/s'", "kthread = true\nper_cpu = true").contains("leave 'arrivals'")
+    );
+}
+
+/// Threads that are spawned come to a barrier whose table says for how many it is: none goes on before the slowest has come.
+#[test]
+fn a_barrier_for_a_number_of_threads_takes_spawned_ones() {
+    let text = |barrier: &str| {
+        format!(
+            "{barrier}\n[[task]]\nname = 'parent'\nsteps = ['spawn fast', 'spawn slow', 'join', 'reply']\n\
+             [[task]]\nname = 'fast'\ncount = 0\nrepeat = 1\nsteps = ['run 100us', 'barrier b', 'run 1ms']\n\
+             [[task]]\nname = 'slow'\ncount = 0\nrepeat = 1\nsteps = ['run 1ms', 'barrier b', 'run 100us']"
+        )
+    };
+    let together = run(2, &text("[barrier.b]\nthreads = 2"), 1_000).count;
+    assert!(is_near(together, 500.0, 0.05), "1 ms before it and 1 ms after it: {together}");
+    let alone = run(2, &text("[barrier.b]\nthreads = 1"), 1_000).count;
+    assert!(is_near(alone, 909.0, 0.05), "nobody waits: {alone}");
+    let problem = TasksWorkload::from_text(&text("")).expect_err("how many?");
+    assert!(problem.contains("write [barrier.b] with 'threads'"), "{problem}");
+}
+
+/// Arrivals interrupt the CPUs that the file names, in turn; without, the one on which the taker went to sleep.
+#[test]
+fn arrivals_interrupt_the_cpus_that_the_file_names() {
+    let wakers = |irq: &str| {
+        let text = format!(
+            "[queue.q]\narrivals = 'fixed 1000/s'\n{irq}\n\
+             [[task]]\nname = 'server'\ncpus = '1'\nsteps = ['take q', 'run 100us', 'reply q']"
+        );
+        let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine(4), 1);
+        engine.set_tracing(true);
+        engine.start(Box::new(TasksWorkload::from_text(&text).expect("a workload")));
+        let mut by = BTreeMap::<Cpu, u64>::new();
+        let mut see = |event: &Event<'_>| {
+            if let EventKind::SchedWaking(waking) = &event.kind
+                && waking.comm.as_bytes() == b"server"
+            {
+                *by.entry(event.cpu).or_default() += 1;
+            }
+        };
+        engine.run_until(Ns::from_ms(100), &mut sink_fn(|event: &Event<'_>| see(event)));
+        by
+    };
+    assert_eq!(wakers("").keys().collect::<Vec<_>>(), [&Cpu(1)]);
+    let by = wakers("irq = '2-3'");
+    let counts = by.values().collect::<Vec<_>>();
+    assert_eq!(by.keys().collect::<Vec<_>>(), [&Cpu(2), &Cpu(3)]);
+    assert!(counts[0].abs_diff(*counts[1]) <= 1 && *counts[0] > 40, "in turn: {by:?}");
+    let problem =
+        TasksWorkload::from_text("[queue.q]\nirq = '0'\n[[task]]\nname = 't'\nsteps = ['put q', 'take q']");
+    assert!(problem.expect_err("no arrivals").contains("queue.q: irq: nothing comes from outside"));
 }
