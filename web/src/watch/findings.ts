@@ -7,6 +7,9 @@ import { badge } from "../compare/verdicts.js";
 import type { Finding, WatchAnswer } from "./types.js";
 import { commitsOf, counted, lastStep, ratioWords, size, told, VERDICTS } from "./words.js";
 
+/** So many rows are there at once: the first picture of a page must not wait for the others. */
+const FIRST = 40;
+
 export type OnFinding = (finding: Finding, from: HTMLElement) => void;
 
 function rowOf(answer: WatchAnswer, finding: Finding): (Cell | string)[] {
@@ -32,6 +35,7 @@ function findingTable(answer: WatchAnswer, findings: readonly Finding[], caption
     columns: [{ head: "Commit", class: "commit-cell" }, { head: "Release" }, { head: "Case" }, { head: "Metric" }, { head: "Before", figures: true }, { head: "After", figures: true }, { head: "Ratio, 95 % interval", figures: true }, { head: "Verdict" }],
     rows: findings.map((finding) => rowOf(answer, finding)),
     sorts: true,
+    first: FIRST,
     class: "finding-table",
   });
 }

@@ -45,7 +45,7 @@ function releaseMarks(answer: WatchAnswer, width: number): { at: number; release
   const scale = width / Math.max(1, answer.kernels.length);
   let free = -Infinity;
   return releaseSpans(answer).map(({ release, from }) => {
-    const named = from * scale >= free;
+    const named = from * scale >= free && from * scale + MARK <= width + MARK / 2;
     if (named) free = from * scale + MARK;
     return { at: from - 0.5, release, named };
   });

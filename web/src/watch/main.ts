@@ -59,9 +59,11 @@ class Stage {
     if (of === undefined) return;
     this.from = from;
     this.show({ of, at, metric: metric ?? metricOf(this.answer, { of, at }) });
-    this.place.querySelector<HTMLElement>("h2")?.focus({ preventScroll: true });
-    this.place.scrollIntoView({ block: "nearest" });
-    this.place.scrollTop = 0;
+    this.matrix.reveal();
+    const head = this.place.querySelector<HTMLElement>("h2");
+    head?.focus({ preventScroll: true });
+    const top = head?.getBoundingClientRect().top ?? 0;
+    if (top < 0 || top > innerHeight / 2) head?.scrollIntoView({ block: "start" });
   }
 
   private show(view: PanelView): void {

@@ -104,8 +104,8 @@ export class Matrix {
   }
 
   private foldRow(from: number, to: number): HTMLTableRowElement {
-    const ends = [...new Set([this.release[from], this.release[to]])].map((release) => shown(release ?? ""));
-    const words = `${counted(to - from + 1, "commit")}, ${ends.join(" to ")}, nothing changed`;
+    const end = this.release[from] === this.release[to] ? "" : ` up to ${shown(this.release[to] ?? "")}`;
+    const words = `${counted(to - from + 1, "commit")}${end}, nothing changed`;
     const button = stop(-1, { class: "fold", "aria-expanded": "false", "data-from": from, "data-to": to }, words);
     return h("tr", { class: "fold-row", "data-first": from }, h("td", { class: "release" }), h("th", { scope: "row", colspan: this.answer.cases.length + 1 }, button));
   }
@@ -119,9 +119,7 @@ export class Matrix {
         row.classList.add("release-begins");
         row.cells.item(0)?.append(shown(release ?? ""));
       }
-      // A stretch may end in another release than it begins with.
-      const to = row.querySelector<HTMLElement>("[data-to]")?.dataset["to"];
-      last = to === undefined ? release : this.release[Number(to)];
+      last = release;
     }
     return rows;
   }
@@ -177,6 +175,11 @@ export class Matrix {
     for (const old of this.table.querySelectorAll("[aria-current]")) old.removeAttribute("aria-current");
     this.table.querySelector(`thead [data-column="${column}"]`)?.setAttribute("aria-current", "true");
     if (at !== undefined) this.table.querySelector(`tbody [data-column="${column}"][data-at="${at}"]`)?.setAttribute("aria-current", "true");
+  }
+
+  /** Scrolls the matrix to what is chosen. */
+  reveal(): void {
+    this.table.querySelector("tbody [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   private stopAt(button: HTMLButtonElement): void {
