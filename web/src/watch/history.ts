@@ -13,9 +13,10 @@ export interface ReleaseSpan {
 /** A row of the matrix: a kernel with changes, or a stretch of kernels without. */
 export type HistoryRow = { readonly at: number; readonly changes: ReadonlyMap<string, readonly Finding[]> } | { readonly from: number; readonly to: number };
 
-/** The release that each kernel's commit came with; what is not known is that of the kernel before. */
+/** The release that each kernel's commit came with; what is not known is that of the kernel before, or empty. */
 export function releases(answer: WatchAnswer): string[] {
-  let last = answer.kernels[0]?.name ?? "";
+  const first = answer.kernels[0]?.name ?? "";
+  let last = /^v\d+\.\d+$/.test(first) ? first : "";
   return answer.kernels.map((kernel) => (last = kernel.step?.release ?? last));
 }
 

@@ -69,9 +69,11 @@ export class Matrix {
   }
 
   private head(): HTMLElement {
-    const cases = this.answer.cases.map((each, column) =>
-      h("th", { scope: "col" }, stop(column, { class: "case-name", title: shown(each.title) }, h("bdi", {}, shown(each.name)))),
-    );
+    const cases = this.answer.cases.map(({ name, title }, column) => {
+      const button = stop(column, { class: "case-name", title: shown(title) }, h("bdi", {}, shown(name)));
+      // On paper the head stands on each page; browsers draw buttons on the first alone.
+      return h("th", { scope: "col" }, button, h("span", { class: "case-name on-paper", "aria-hidden": "true" }, shown(name)));
+    });
     return h("thead", {}, h("tr", {}, h("td", { class: "release" }), h("td", { class: "commit" }, `From ${shown(this.answer.kernels[0]?.name ?? "")} on`), ...cases));
   }
 
@@ -112,7 +114,7 @@ export class Matrix {
 
   /** The release stands beside the first row of each. */
   private marked(rows: readonly HTMLTableRowElement[]): readonly HTMLTableRowElement[] {
-    let last: string | undefined;
+    let last = "";
     for (const row of rows) {
       const release = this.release[Number(row.dataset["first"])];
       if (release !== last) {
