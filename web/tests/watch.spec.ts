@@ -194,6 +194,9 @@ test("a cell tells its change in words, with the largest of several first, and o
   expect(mail).toContain(`Subject: [REGRESSION] ${first.steps[0]!.subject}: p99 wakeup latency 80.6 times`);
   expect(mail).toContain(first.command);
   expect(mail).toMatch(/model of the scheduler, not of a machine\.$/);
+  await panel.getByRole("button", { name: "Copy" }).click();
+  await expect(panel.locator(".copyable button")).toHaveText(/^(Copied|Marked: press Ctrl-C)$/);
+  expect(await panel.getByLabel("As a mail").evaluate((box: HTMLTextAreaElement) => box.selectionEnd - box.selectionStart)).toBe(mail.length);
   await panel.getByLabel("Metric", { exact: true }).focus();
   await panel.getByLabel("Metric", { exact: true }).selectOption("switches_per_work");
   await expect(panel.getByLabel("Metric", { exact: true })).toBeFocused();

@@ -16,7 +16,7 @@ export type HistoryRow = { readonly at: number; readonly changes: ReadonlyMap<st
 /** The release that each kernel's commit came with; what is not known is that of the kernel before, or empty. */
 export function releases(answer: WatchAnswer): string[] {
   const first = answer.kernels[0]?.name ?? "";
-  let last = /^v\d+\.\d+$/.test(first) ? first : "";
+  let last: string = /^v\d+\.\d+$/.test(first) ? first : "";
   return answer.kernels.map((kernel) => (last = kernel.step?.release ?? last));
 }
 

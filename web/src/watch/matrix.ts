@@ -116,10 +116,10 @@ export class Matrix {
   private marked(rows: readonly HTMLTableRowElement[]): readonly HTMLTableRowElement[] {
     let last = "";
     for (const row of rows) {
-      const release = this.release[Number(row.dataset["first"])];
+      const release = this.release[Number(row.dataset["first"])] ?? "";
       if (release !== last) {
         row.classList.add("release-begins");
-        row.cells.item(0)?.append(shown(release ?? ""));
+        row.cells.item(0)?.append(shown(release));
       }
       last = release;
     }

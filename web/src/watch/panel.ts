@@ -52,7 +52,7 @@ function stepLines(steps: readonly Step[]): Child {
 function sure(finding: Finding): string {
   const { p } = told(finding);
   const { q } = finding.found;
-  return [p === null ? "" : `p ${significant(p)} in ${finding.fresh === null ? "these" : "fresh"} runs`, q === null ? "" : `q ${significant(q)} among all questions when found`].filter((part) => part !== "").join(", ");
+  return [p === null ? "" : `p ${significant(p)} in ${finding.confirmed ? "fresh" : "these"} runs`, q === null ? "" : `q ${significant(q)} among all questions when found`].filter((part) => part !== "").join(", ");
 }
 
 /** All of a finding. */

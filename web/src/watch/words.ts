@@ -7,9 +7,9 @@ import type { Finding, Found, Step, WatchAnswer, WatchedCase } from "./types.js"
 /** Verdicts that are told, those that matter most first. */
 export const VERDICTS = ["worse", "better", "changed"] as const;
 
-/** What is told of a change: runs that took no part in finding it, where there are some. */
+/** What is told of a change: by the runs that confirmed it, or else by those that found it. */
 export function told(finding: Finding): Found {
-  return finding.fresh ?? finding.found;
+  return finding.confirmed && finding.fresh !== null ? finding.fresh : finding.found;
 }
 
 /** How large it is, in either direction; without end where something comes of nothing. */
