@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-const KINDS = ["compare", "timeline"];
+const KINDS = ["compare", "timeline", "watch"];
 
 /** Licences that code in a page may have, for the page is part of a program under the GPL. */
 const LICENCES = new Set(["ISC", "MIT", "BSD-3-Clause", "BSD-2-Clause", "0BSD"]);

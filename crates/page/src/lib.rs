@@ -16,6 +16,8 @@ pub enum PageKind {
     Answer,
     /// Traces, as a line of time.
     Timeline,
+    /// What the commits of a range changed in a catalogue of workloads.
+    Watch,
 }
 
 /// What was built for a kind of page.
@@ -38,12 +40,19 @@ const TIMELINE: PageBundle = PageBundle {
     style: include_str!("../bundle/timeline.css"),
 };
 
+const WATCH: PageBundle = PageBundle {
+    script: include_str!("../bundle/watch.js"),
+    hash: include_str!("../bundle/watch.js.sha256"),
+    style: include_str!("../bundle/watch.css"),
+};
+
 /// A page of a kind that draws `data`, whole: it asks for no other file. Names in `title` and `data` cannot become markup, and no
 /// script but the page's own runs in it.
 pub fn html(kind: PageKind, title: &str, data: &Value) -> String {
     let bundle = match kind {
         PageKind::Answer => &ANSWER,
         PageKind::Timeline => &TIMELINE,
+        PageKind::Watch => &WATCH,
     };
     let parts = [
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
@@ -86,7 +95,7 @@ mod tests {
 
     #[test]
     fn names_cannot_become_markup() {
-        for kind in [PageKind::Answer, PageKind::Timeline] {
+        for kind in [PageKind::Answer, PageKind::Timeline, PageKind::Watch] {
             let data = json!({HOSTILE: HOSTILE});
             let page = html(kind, HOSTILE, &data);
             let inside = data_of(&page);
@@ -99,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_page_ends_once_and_asks_for_nothing() {
-        for (kind, bundle) in [(PageKind::Answer, &ANSWER), (PageKind::Timeline, &TIMELINE)] {
+        let kinds = [(PageKind::Answer, &ANSWER), (PageKind::Timeline, &TIMELINE), (PageKind::Watch, &WATCH)];
+        for (kind, bundle) in kinds {
             let page = html(kind, "A page", &json!({}));
             assert_eq!(page.matches("</script").count(), 2);
             assert_eq!(page.matches("</style").count(), 1);

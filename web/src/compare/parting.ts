@@ -7,6 +7,9 @@ import { facts } from "../base/page.js";
 import { table } from "../base/table.js";
 import type { Causes, Held, Parting } from "./types.js";
 
+/** The names of both. */
+type Sides = Pick<Causes, "baseline" | "kernel">;
+
 function sideOf(name: string, place: number, does: string, decisions: readonly string[]): HTMLElement {
   const [event, ...fields] = shown(does).split(": ");
   return h(
@@ -48,7 +51,7 @@ function value(held: Held | undefined): Child {
 }
 
 /** A row a subject, a column a member; where both differ, both values stand. */
-function subjectTable(answer: Causes, what: string, subjects: readonly Subject[]): Child {
+function subjectTable(answer: Sides, what: string, subjects: readonly Subject[]): Child {
   if (subjects.length === 0) return null;
   const members = [...new Set(subjects.flatMap((subject) => [...subject.members.keys()]))];
   const differing = subjects.flatMap((subject) => [...subject.members.values()]).filter((each) => each.baseline !== each.kernel).length;
@@ -61,14 +64,14 @@ function subjectTable(answer: Causes, what: string, subjects: readonly Subject[]
   });
 }
 
-function stateTables(answer: Causes, held: readonly Held[]): Child[] {
+function stateTables(answer: Sides, held: readonly Held[]): Child[] {
   const subjects = subjectsOf(held);
   const isQueue = (subject: Subject): boolean => subject.name.startsWith("CPU ");
   return [subjectTable(answer, "Queue", subjects.filter(isQueue)), subjectTable(answer, "Task", subjects.filter((subject) => !isQueue(subject)))];
 }
 
 /** The section on where both part. */
-export function parting(answer: Causes, from: Parting): HTMLElement {
+export function parting(answer: Sides, from: Parting): HTMLElement {
   return h(
     "div",
     { class: "parting" },

@@ -27,6 +27,9 @@ use crate::provenance;
 /// What an answer is called in its folder.
 const ANSWER: &str = "watch.json";
 
+/// What its page is called.
+const PAGE: &str = "index.html";
+
 /// Runs of a kernel in the quick form.
 const QUICK_RUNS: usize = 9;
 
@@ -165,7 +168,9 @@ fn read(path: &Path) -> Result<Option<Value>, CliError> {
 }
 
 fn write(folder: &Path, value: &Value) -> Result<(), CliError> {
-    for (name, content) in [(ANSWER, format!("{value:#}\n"))] {
+    let title = format!("What changed in {}", value["range"].as_str().unwrap_or_default());
+    let page = fairlab_page::html(fairlab_page::PageKind::Watch, &title, value);
+    for (name, content) in [(ANSWER, format!("{value:#}\n")), (PAGE, page)] {
         let path = folder.join(name);
         write_whole(&path, content).map_err(|error| failed(&path, &error))?;
     }
