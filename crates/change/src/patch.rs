@@ -157,7 +157,7 @@ impl TrySpec {
             return Ok(Some(PatchCaseResult { rows: Vec::new(), alike: true, headline }));
         }
         let experiment = Experiment::of(&names, &self.asked(&case.machine, &case.workload), self.runs)?;
-        let runs = ExperimentRuns::of(&experiment, Vec::new());
+        let runs = ExperimentRuns::of(&experiment, Vec::new()).with_store(caller.store);
         let ExperimentResults { results, partial } =
             runs.make(caller.jobs, caller.on_progress, caller.stop)?;
         if partial.is_some() {

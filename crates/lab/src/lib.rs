@@ -27,6 +27,7 @@ pub mod read_trace;
 pub mod record;
 mod replay;
 mod run;
+mod run_store;
 mod setting;
 pub mod sides;
 pub mod source;
@@ -42,11 +43,13 @@ pub use compare::{
 };
 pub use experiment::{
     Caller, Experiment, ExperimentResults, ExperimentRuns, ExperimentSide, ExperimentStopped, run_all,
+    run_missing,
 };
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, write_whole};
 pub use fairlab_machines as machines;
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
 pub use run::{RunResult, RunSpec, run_watched};
+pub use run_store::{AskedRun, LookedRun, RunCounting, RunStore};
 pub use setting::{DEFAULT_MACHINE, RunSetting, SettingWords};
 pub use sides::{Sets, Sides, Wanted, sides_of};

@@ -219,7 +219,7 @@ fn kernel_sets<'s>(
 ) -> Result<Sets<'s>, LabError> {
     experiment.lines(Kernel::lacks).iter().for_each(|line| (caller.tell)(line));
     let names = experiment.names();
-    let mut runs = ExperimentRuns::of(experiment, kept);
+    let mut runs = ExperimentRuns::of(experiment, kept).with_store(caller.store);
     runs.set_causes(wanted.causes);
     let made = match accept {
         None => runs.make(caller.jobs, caller.on_progress, caller.stop)?,
@@ -240,7 +240,7 @@ fn kernel_sets<'s>(
         notices,
         experiment: Some(experiment),
         folder: folder.map(|folder| (folder, results.clone())),
-        ..Sets::of(provenance.of_experiment(experiment), sides_of(&names, &results))
+        ..Sets::of(provenance.of_experiment(experiment).of_store(caller.store), sides_of(&names, &results))
     })
 }
 

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::answer;
 use crate::limit;
+use crate::program::program;
 use crate::schema;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 fn stdout(arguments: &[&str]) -> String {
@@ -304,7 +305,7 @@ fn an_interrupted_comparison_answers_and_goes_on() {
         what.split(' ').chain(more.iter().copied()).map(String::from).collect::<Vec<_>>()
     };
     let exports = ["--export", &csv, "--export", &md, "--out", &out, "--format", "json"];
-    let child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+    let child = program()
         .args(long(&exports))
         .stdout(std::process::Stdio::piped())
         .spawn()

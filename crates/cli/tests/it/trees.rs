@@ -7,10 +7,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::program::{self, program};
 use crate::schema;
 
 fn fairlab(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(words).output().expect("the program starts")
+    program().args(words).output().expect("the program starts")
 }
 
 /// A repository without a work tree, removed when this is dropped, with what was built of it.
@@ -33,11 +34,7 @@ impl Drop for Repository {
 }
 
 fn cache() -> PathBuf {
-    let home = || Path::new(&std::env::var_os("HOME").expect("a home")).join(".cache");
-    std::env::var_os("XDG_CACHE_HOME")
-        .filter(|place| !place.is_empty())
-        .map_or_else(home, PathBuf::from)
-        .join("fairlab")
+    program::cache().join("fairlab")
 }
 
 const FAIR: &str = "kernel/sched/fair.c";

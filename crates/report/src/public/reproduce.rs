@@ -14,7 +14,7 @@ use fairlab_lab::names::{MetricName, ShownMetrics};
 use fairlab_lab::shell::{line_of, quoted};
 use fairlab_lab::{
     CompareOptions, ComparisonRow, ExperimentRuns, ExperimentSide, Kernel, LabError, Progress, RunResult,
-    RunSetting, SettingWords, compare,
+    RunSetting, RunStore, SettingWords, compare,
 };
 
 use super::answer::{ClaimAnswer, CommitAnswer, PartialReport, PublishedAnswer, ReportAnswer};
@@ -32,6 +32,8 @@ pub struct ReproductionEffort<'e> {
     pub on_progress: &'e (dyn Fn(Progress) + Sync),
     /// Is told each claim as soon as it is judged.
     pub on_claim: &'e dyn Fn(&ClaimAnswer),
+    /// Where runs are kept, if they are.
+    pub store: Option<&'e RunStore>,
     /// Ends it early.
     pub stop: &'e AtomicBool,
 }
@@ -133,8 +135,11 @@ fn runs_of(
     let sides = claim.kernels.iter().filter_map(side).collect::<Vec<_>>();
     let kernels = if sides.is_empty() { &claim.kernels[..] } else { report.kernel.as_slice() };
     let experiment = experiment_of(&sides, kernels, &asked, runs)?;
-    let made =
-        ExperimentRuns::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;
+    let made = ExperimentRuns::of(&experiment, Vec::new()).with_store(effort.store).make(
+        effort.jobs,
+        effort.on_progress,
+        effort.stop,
+    )?;
     let setting = experiment.setting_of(&experiment.sides[0]);
     let (names, sides) = (claim.kernels.clone(), experiment.sides);
     let pair = PairRuns { names, setting, sides, results: made.results };
@@ -313,7 +318,8 @@ fn search(
         error: ERROR,
         runs_max: SEARCH_RUNS_MAX,
     };
-    let mut trials = SearchTrials::new(setting, effort.jobs, effort.on_progress, effort.stop);
+    let mut trials =
+        SearchTrials::new(setting, effort.jobs, effort.on_progress, effort.stop).with_store(effort.store);
     let found = bisect(&spec, &mut trials)?;
     if found.stopped {
         return Ok(answer);
