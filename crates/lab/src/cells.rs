@@ -118,8 +118,11 @@ pub fn run_journalled(
     let (before, total) = (journal.count(), work.count());
     for numbers in journal.todo(work).chunks(LOOKED_FOR_AT_ONCE).take_while(|_| !stop.load(Ordering::Relaxed))
     {
-        work.kept(numbers).iter().try_for_each(|record| journal.add(record))?;
-        on_progress(Progress { done: journal.count(), total });
+        let kept = work.kept(numbers);
+        kept.iter().try_for_each(|record| journal.add(record))?;
+        if !kept.is_empty() {
+            on_progress(Progress { done: journal.count(), total });
+        }
     }
     let (todo, done) = (journal.todo(work), journal.count());
     let after = |now: Progress| on_progress(Progress { done: done + now.done, total });

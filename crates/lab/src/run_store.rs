@@ -10,11 +10,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fairlab_files::cache::CacheFolder;
+use fairlab_kernel::Generation;
 use fairlab_sim::Machine;
 use fairlab_sim::workload::catalogue::WorkloadFiles;
 use fairlab_sim::workload::replay::Script;
@@ -25,7 +26,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 use crate::cells::{read_run, run_fields};
 use crate::replay::HostFiles;
 use crate::workloads::build_with;
-use crate::{Kernel, RunResult, RunSpec};
+use crate::{RunResult, RunSpec};
 
 /// The file's name in the user's cache.
 const FILE: &str = "runs.redb";
@@ -86,12 +87,7 @@ pub type AskedRun<'r> = (&'r RunSpec, &'r str);
 impl RunStore {
     /// The user's own; `None` where there is no place for one, or it is switched off. A `fresh` one finds nothing.
     pub fn of_user(fresh: bool, tell: impl Fn(&str) + Send + Sync + 'static) -> Option<RunStore> {
-        RunStore::at(&RunStore::place()?, BOUND, fresh, tell)
-    }
-
-    /// Where the user's is.
-    pub fn place() -> Option<PathBuf> {
-        CacheFolder::place().ok().map(|place| place.join(FILE))
+        RunStore::at(&CacheFolder::place().ok()?.join(FILE), BOUND, fresh, tell)
     }
 
     /// One in a file, which needs not be there.
@@ -240,7 +236,7 @@ fn as_asked(run: RunResult, spec: &RunSpec) -> RunResult {
 /// Hashes of what runs are made of. What many runs have in common is hashed once.
 struct RunKeys {
     program: u128,
-    kernels: BTreeMap<String, (Kernel, u64, u128)>,
+    kernels: BTreeMap<String, (Generation, u128)>,
     machines: Vec<(Machine, u128)>,
     workloads: BTreeMap<Vec<String>, u128>,
     /// Of workloads that name files, as these were just now.
@@ -300,12 +296,14 @@ impl RunKeys {
     }
 
     fn kernel(&mut self, spec: &RunSpec) -> Option<u128> {
-        let (kernel, hz) = (&spec.kernel, spec.machine.hz);
-        match self.kernels.get(kernel.name()) {
-            Some((known, of, hash)) if *of == hz && known.same_rules(kernel) => Some(*hash),
+        let hashed = || Some(xxh3_128(spec.kernel.identity(&spec.machine)?.as_bytes()));
+        // The code of any other kernel may change while it keeps its name.
+        let Some(generation) = spec.kernel.generation() else { return hashed() };
+        match self.kernels.get(generation.name()) {
+            Some((known, hash)) if known == generation => Some(*hash),
             _ => {
-                let hash = xxh3_128(kernel.identity(&spec.machine)?.as_bytes());
-                self.kernels.insert(kernel.name().to_string(), (kernel.clone(), hz, hash));
+                let hash = hashed()?;
+                self.kernels.insert(generation.name().to_string(), (generation.clone(), hash));
                 Some(hash)
             }
         }

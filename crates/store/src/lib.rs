@@ -8,12 +8,13 @@
 mod file;
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use fairlab_files::caught;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use file::{FileTrouble, read_file, write_file};
 
@@ -144,7 +145,14 @@ impl Store {
 /// # Errors
 /// The program cannot be read.
 pub fn this_program() -> std::io::Result<u128> {
-    Ok(xxh3_128(&fs::read("/proc/self/exe")?))
+    let mut program = fs::File::open("/proc/self/exe")?;
+    let (mut hash, mut piece) = (Xxh3Default::new(), vec![0; 1 << 20]);
+    loop {
+        match program.read(&mut piece)? {
+            0 => return Ok(hash.digest128()),
+            count => hash.update(&piece[..count]),
+        }
+    }
 }
 
 /// The time in minutes, as uses are noted.

@@ -8,14 +8,14 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_files::temporary::PrivateFolder;
 
 use super::*;
-use crate::{machines, run, run_missing};
+use crate::{Kernel, machines, run, run_missing};
 
 const BOUND: u64 = 8 << 20;
 
 fn spec(kernel: &str, workload: &str, seed: u64) -> RunSpec {
     let machine = machines::find("vm4").expect("a preset");
     // A commit that alters nothing is no kernel that anybody may ask for.
-    let kernel = kernel.parse::<fairlab_kernel::Generation>().expect("a kernel").into();
+    let kernel = kernel.parse::<Generation>().expect("a kernel").into();
     let workload = workload.split(' ').map(String::from).collect();
     RunSpec::new(kernel, machine, workload, seed, Ns::from_ms(40))
 }
