@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::balancing::Balancing;
 
@@ -76,7 +77,7 @@ impl Wait {
 }
 
 /// What was counted of some tasks in a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
     /// Each wait, in the order in which they ended.
     pub waits: Vec<(Pid, Ns)>,
@@ -126,7 +127,8 @@ impl<'w> Counting<'w> {
         let finished = |mut counted: Counted| {
             let Counted { waits, woken_by_interrupt, .. } = &mut counted;
             waits.retain(|(task, _)| !woken_by_interrupt.contains(task));
-            counted
+            let Counted { waits, longest, ran, switches, placements, .. } = counted;
+            Counted { waits, longest, ran, switches, placements, ..Counted::default() }
         };
         self.watched.keys().cloned().zip(self.counted.into_iter().map(finished)).collect()
     }
@@ -139,6 +141,34 @@ impl<'w> Counting<'w> {
 }
 
 impl Counted {
+    /// What was counted, once it is finished.
+    pub fn to_json(&self) -> Value {
+        let waits = self.waits.iter().map(|(pid, length)| (pid.0, length.0)).collect::<Vec<_>>();
+        let longest = self.longest.map(|wait| {
+            let Wait { pid, cpu, start, end, lag, far_placement, far_ahead } = wait;
+            json!([pid.0, cpu.0, start.0, end.0, lag, far_placement.map(|at| at.0), far_ahead])
+        });
+        json!([waits, longest, self.ran.0, self.switches, self.placements])
+    }
+
+    /// What [`to_json`](Counted::to_json) gave; `None` of anything else.
+    pub fn of_json(value: &Value) -> Option<Counted> {
+        type Longest = (i32, u32, u64, u64, Option<i64>, Option<u64>, i64);
+        type Fields = (Vec<(i32, u64)>, Option<Longest>, u64, u64, u64);
+        let (waits, longest, ran, switches, placements) = Fields::deserialize(value).ok()?;
+        let longest = longest.map(|(pid, cpu, start, end, lag, far_placement, far_ahead)| Wait {
+            pid: Pid(pid),
+            cpu: Cpu(cpu),
+            start: Ns(start),
+            end: Ns(end),
+            lag,
+            far_placement: far_placement.map(Ns),
+            far_ahead,
+        });
+        let waits = waits.into_iter().map(|(pid, length)| (Pid(pid), Ns(length))).collect();
+        Some(Counted { waits, longest, ran: Ns(ran), switches, placements, ..Counted::default() })
+    }
+
     fn ended(&mut self, watched: &Watched, wait: Wait) {
         let Wait { pid, lag, .. } = wait;
         let since = self.since_no_lag.entry(pid).or_insert(u32::MAX);
@@ -217,6 +247,31 @@ impl Sink for Counting<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_counted_comes_back() {
+        let wait = Wait {
+            pid: Pid(7),
+            cpu: Cpu(3),
+            start: Ns(5),
+            end: Ns(u64::MAX),
+            lag: Some(-9),
+            far_placement: None,
+            far_ahead: i64::MIN,
+        };
+        let counted = Counted {
+            waits: vec![(Pid(7), Ns(1)), (Pid(8), Ns(2))],
+            longest: Some(wait),
+            ran: Ns(3),
+            switches: 4,
+            placements: 5,
+            ..Counted::default()
+        };
+        for counted in [Counted::default(), counted] {
+            assert_eq!(Counted::of_json(&counted.to_json()), Some(counted));
+        }
+        assert_eq!(Counted::of_json(&json!([[], null, 1])), None);
+    }
 
     #[test]
     fn a_star_stands_for_any_letters() {

@@ -183,7 +183,7 @@ impl TrySpec {
             });
             Ok(end_of(&wanted.collect::<Vec<_>>(), self.runs as usize - runs) != LookEnd::Open)
         };
-        let runs = ExperimentRuns::of(&experiment, Vec::new());
+        let runs = ExperimentRuns::of(&experiment, Vec::new()).with_store(caller.store);
         let ExperimentResults { results, partial } =
             runs.make_until(plan.runs(), caller.jobs, caller.on_progress, caller.stop, looked)?;
         if partial.is_some() {

@@ -13,7 +13,7 @@ use fairlab_analysis::statistics::{Estimate, MetricVerdict, mean, paired};
 use fairlab_lab::answer::{JsonWord, by_name};
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{
-    ExperimentSide, LabError, Progress, RunResult, RunSetting, RunSpec, SettingWords, run_all,
+    ExperimentSide, LabError, Progress, RunResult, RunSetting, RunSpec, RunStore, SettingWords, run_missing,
 };
 use serde::Serialize;
 
@@ -201,6 +201,8 @@ pub struct ThresholdRuns<'e> {
     pub jobs: usize,
     /// Is told of progress.
     pub on_progress: &'e (dyn Fn(Progress) + Sync),
+    /// Where runs are kept, if they are.
+    pub store: Option<&'e RunStore>,
     /// Ends the search.
     pub stop: &'e AtomicBool,
 }
@@ -386,7 +388,10 @@ impl Search<'_, '_> {
         if specs.is_empty() {
             return Ok(());
         }
-        let (results, stopped) = run_all(&specs, self.runs.jobs, self.runs.on_progress, self.runs.stop)?;
+        let (results, stopped) = {
+            let ThresholdRuns { jobs, on_progress, store, stop } = *self.runs;
+            run_missing(&specs, store, jobs, on_progress, stop)?
+        };
         for result in results {
             let known = self.known.values_mut().find(|(side, _)| Some(&side.name) == result.side.as_ref());
             if let Some((_, runs)) = known {
@@ -434,7 +439,8 @@ mod tests {
             runs_max: 20,
         };
         let stop = AtomicBool::new(false);
-        threshold(&spec, &ThresholdRuns { jobs: 2, on_progress: &|_| {}, stop: &stop }).expect("an answer")
+        threshold(&spec, &ThresholdRuns { jobs: 2, on_progress: &|_| {}, store: None, stop: &stop })
+            .expect("an answer")
     }
 
     /// Four CPUs: from the fifth job on some wait.

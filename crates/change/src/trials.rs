@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use fairlab_lab::cells::{CellWorkers, Crew, run_all_at};
-use fairlab_lab::{ExperimentStopped, Kernel, LabError, Progress, RunResult, RunSetting, RunSpec};
+use fairlab_lab::{ExperimentStopped, Kernel, LabError, Progress, RunResult, RunSetting, RunSpec, RunStore};
 use fairlab_native::build::LANES;
 
 /// Why a search has no answer.
@@ -39,6 +39,8 @@ pub struct SearchTrials<'e> {
     jobs: usize,
     /// Who makes the runs instead of threads of this process.
     crew: Option<&'e mut dyn Crew>,
+    /// Where runs of earlier searches are kept.
+    store: Option<&'e RunStore>,
     on_progress: &'e (dyn Fn(Progress) + Sync),
     /// Is called with what is built, before it is.
     on_build: Option<&'e (dyn Fn(&str) + Sync)>,
@@ -61,6 +63,7 @@ impl<'e> SearchTrials<'e> {
             setting,
             jobs,
             crew: None,
+            store: None,
             on_progress,
             on_build: None,
             stop,
@@ -73,6 +76,12 @@ impl<'e> SearchTrials<'e> {
     #[must_use]
     pub fn by(self, crew: &'e mut dyn Crew) -> SearchTrials<'e> {
         SearchTrials { crew: Some(crew), ..self }
+    }
+
+    /// Runs on demand, those that a store keeps not made again.
+    #[must_use]
+    pub fn with_store(self, store: Option<&'e RunStore>) -> SearchTrials<'e> {
+        SearchTrials { store, ..self }
     }
 
     /// Runs on demand that tell what is built, before it is.
@@ -174,7 +183,7 @@ impl<'e> SearchTrials<'e> {
             Some(crew) => CellWorkers::Crew(&mut **crew),
             None => CellWorkers::Threads(self.jobs),
         };
-        let (results, stopped) = run_all_at(&specs, place, self.on_progress, self.stop)?;
+        let (results, stopped) = run_all_at(&specs, self.store, place, self.on_progress, self.stop)?;
         for result in results {
             let place = self.known.iter_mut().find(|(kernel, _)| kernel.name() == result.kernel);
             let Some((_, runs)) = place else { continue };

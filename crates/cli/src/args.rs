@@ -175,6 +175,14 @@ pub struct SettingArgs {
     pub format: AnswerFormat,
 }
 
+/// What is done with runs that were made before.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct KeptRunsArgs {
+    /// Makes all runs, those that are kept from before, too, and keeps the new ones in their place.
+    #[arg(long)]
+    pub fresh: bool,
+}
+
 /// Files that an answer goes into besides.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
@@ -746,6 +754,8 @@ pub enum ScenarioCommand {
 pub struct ScenarioRunArgs {
     #[command(flatten)]
     pub export: ExportArgs,
+    #[command(flatten)]
+    pub kept: KeptRunsArgs,
     /// The scenario, or all; 'public' for every report in --reports; or a report's file, which ends in .toml.
     #[arg(value_name = "NAME")]
     pub name: String,

@@ -23,8 +23,9 @@ fn main() {
     for jobs in [1, 2, cores] {
         let folder = std::env::temp_dir().join(format!("fairlab-bench-sweep-{}-{jobs}", std::process::id()));
         let started = Instant::now();
-        let outcome = sweep(&plan, &folder, CellWorkers::Threads(jobs), &|_| {}, &AtomicBool::new(false))
-            .expect("a sweep");
+        let outcome =
+            sweep(&plan, None, &folder, CellWorkers::Threads(jobs), &|_| {}, &AtomicBool::new(false))
+                .expect("a sweep");
         let seconds = started.elapsed().as_secs_f64();
         println!("{} cells of 1 s on {jobs} threads: {seconds:.2} s", outcome.done);
         std::fs::remove_dir_all(&folder).expect("removed");

@@ -11,7 +11,7 @@ mod journal;
 mod runs;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
@@ -24,7 +24,10 @@ pub use crew::Crew;
 pub use journal::{CellJournal, CellKind, read};
 pub(crate) use journal::{InOrder, cannot_write};
 pub use runs::run_all_at;
-pub(crate) use runs::{BatchCommon, RunCell, prepare_to_travel};
+pub(crate) use runs::{BatchCommon, RunCell, prepare_to_travel, read_run, run_fields};
+
+/// So many cells are looked for at once among those that are kept.
+const LOOKED_FOR_AT_ONCE: usize = 512;
 
 /// Work that is a list of cells, numbered from 0.
 pub trait CellList: Sync {
@@ -41,6 +44,12 @@ pub trait CellList: Sync {
     fn round(&self, number: usize) -> usize {
         let _ = number;
         0
+    }
+
+    /// The records of those of these cells that need no work: their runs were made before, and are kept. Each once.
+    fn kept(&self, numbers: &[usize]) -> Vec<Value> {
+        let _ = numbers;
+        Vec::new()
     }
 
     /// Makes ready what batches name: kernels that are built from sources are built here, too, so that it is known which code they are.
@@ -107,8 +116,16 @@ pub fn run_journalled(
     }
     let (mut journal, note) = CellJournal::open(folder, work)?;
     let (before, total) = (journal.count(), work.count());
-    let todo = journal.todo(work);
-    let after = |now: Progress| on_progress(Progress { done: before + now.done, total });
+    for numbers in journal.todo(work).chunks(LOOKED_FOR_AT_ONCE).take_while(|_| !stop.load(Ordering::Relaxed))
+    {
+        let kept = work.kept(numbers);
+        kept.iter().try_for_each(|record| journal.add(record))?;
+        if !kept.is_empty() {
+            on_progress(Progress { done: journal.count(), total });
+        }
+    }
+    let (todo, done) = (journal.todo(work), journal.count());
+    let after = |now: Progress| on_progress(Progress { done: done + now.done, total });
     run(work, &todo, place, &after, stop, &mut |record| journal.add(&record))?;
     Ok(CellsProgress { cells: total, before, done: journal.count(), note })
 }

@@ -11,10 +11,13 @@ use fairlab_analysis::statistics::LookPlan;
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_sim::Machine;
+use serde_json::Value;
 
+use crate::run_store::LookedRun;
 use crate::setting::duration;
 use crate::{
-    Kernel, LabError, Progress, RunFolder, RunResult, RunSetting, RunSpec, SettingWords, run, workers,
+    Kernel, LabError, Progress, RunFolder, RunResult, RunSetting, RunSpec, RunStore, SettingWords, run,
+    workers,
 };
 
 /// Sides × seeds. Sides may differ in anything: kernel, machine, workload, times.
@@ -71,6 +74,8 @@ pub struct Caller<'c> {
     pub tell: &'c dyn Fn(&str),
     /// Is told how things stand at each look at the runs.
     pub on_look: &'c dyn Fn(&str),
+    /// Where runs are kept, if they are.
+    pub store: Option<&'c RunStore>,
     /// Ends it early.
     pub stop: &'c AtomicBool,
 }
@@ -294,11 +299,12 @@ impl ExperimentSide {
 }
 
 /// The runs of an experiment that are to be made, and those that are there already.
-#[derive(Debug)]
-pub struct ExperimentRuns {
+pub struct ExperimentRuns<'s> {
     /// The sides' names, in the order in which results come.
     names: Vec<String>,
     seeds: Vec<u64>,
+    /// Where runs are kept.
+    store: Option<&'s RunStore>,
     specs: Vec<RunSpec>,
     kept: Vec<RunResult>,
     /// How many the experiment has in all.
@@ -314,15 +320,28 @@ pub struct ExperimentResults {
     pub partial: Option<Progress>,
 }
 
-impl ExperimentRuns {
+impl<'s> ExperimentRuns<'s> {
     /// All runs of an experiment but those that are `kept`.
-    pub fn of(experiment: &Experiment, kept: Vec<RunResult>) -> ExperimentRuns {
+    pub fn of(experiment: &Experiment, kept: Vec<RunResult>) -> ExperimentRuns<'s> {
         let mut specs = experiment.specs();
         let wanted = specs.len();
         let is_kept =
             |spec: &RunSpec| kept.iter().any(|run| run.side() == spec.side && run.seed == spec.seed);
         specs.retain(|spec| !is_kept(spec));
-        ExperimentRuns { names: experiment.names(), seeds: experiment.seeds.clone(), specs, kept, wanted }
+        ExperimentRuns {
+            names: experiment.names(),
+            seeds: experiment.seeds.clone(),
+            store: None,
+            specs,
+            kept,
+            wanted,
+        }
+    }
+
+    /// Runs that a store keeps are not made.
+    #[must_use]
+    pub fn with_store(self, store: Option<&'s RunStore>) -> ExperimentRuns<'s> {
+        ExperimentRuns { store, ..self }
     }
 
     /// Traces hold what a modelled kernel with probes would print, too.
@@ -371,7 +390,7 @@ impl ExperimentRuns {
         on_progress: &(dyn Fn(Progress) + Sync),
         stop: &AtomicBool,
     ) -> Result<ExperimentResults, LabError> {
-        let (results, stopped) = run_all(&self.specs, jobs, on_progress, stop)?;
+        let (results, stopped) = run_missing(&self.specs, self.store, jobs, on_progress, stop)?;
         Ok(self.made(results, stopped))
     }
 
@@ -396,7 +415,7 @@ impl ExperimentRuns {
             let (before, now): (usize, Vec<RunSpec>) = (results.len(), now);
             let total = before + now.len();
             let after = |now: Progress| on_progress(Progress { done: before + now.done, total });
-            let (more, stopped) = run_all(&now, jobs, &after, stop)?;
+            let (more, stopped) = run_missing(&now, self.store, jobs, &after, stop)?;
             results.extend(more);
             if stopped.0 {
                 return Ok(self.made(results, stopped));
@@ -440,28 +459,61 @@ pub fn run_all(
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<(Vec<RunResult>, ExperimentStopped), LabError> {
+    run_missing(specs, None, jobs, on_progress, stop)
+}
+
+/// Does every run that a store lacks, as [`run_all`] does, and gives all.
+///
+/// # Errors
+/// A run fails; the others are given up.
+pub fn run_missing(
+    specs: &[RunSpec],
+    store: Option<&RunStore>,
+    jobs: usize,
+    on_progress: &(dyn Fn(Progress) + Sync),
+    stop: &AtomicBool,
+) -> Result<(Vec<RunResult>, ExperimentStopped), LabError> {
     let total = specs.len();
-    let mut results = specs.iter().map(|_| None).collect::<Vec<_>>();
-    let mut done = 0;
-    for round in rounds(specs) {
+    let looked = looked_for(specs, store);
+    let kept = |looked: &LookedRun| looked.result.as_ref().map(|(run, _)| run.clone());
+    let mut results = looked.iter().map(kept).collect::<Vec<_>>();
+    let mut done = results.iter().flatten().count();
+    if done > 0 {
+        on_progress(Progress { done, total });
+    }
+    let make = |index: usize| {
+        let made = run(&specs[index], stop)?;
+        if let (Some(store), Some(result)) = (store, &made) {
+            store.keep((&specs[index], ""), &looked[index], result, &Value::Null);
+        }
+        Ok(made)
+    };
+    for mut round in rounds(specs) {
         if stop.load(Ordering::Relaxed) {
             break;
         }
+        round.retain(|&index| results[index].is_none());
         let at_once = |&index: &usize| specs[index].kernel.runs_several_at_once();
         let (together, alone): (Vec<_>, Vec<_>) = round.into_iter().partition(at_once);
         let after = |now: Progress| on_progress(Progress { done: done + now.done, total });
-        let found = workers::for_each(&together, jobs, &after, stop, |&index| run(&specs[index], stop))?;
+        let found = workers::for_each(&together, jobs, &after, stop, |&index| make(index))?;
         done += found.iter().flatten().count();
         for (index, result) in together.into_iter().zip(found) {
             results[index] = result;
         }
         for index in alone {
             on_progress(Progress { done, total });
-            results[index] = run(&specs[index], stop)?;
+            results[index] = make(index)?;
             done += usize::from(results[index].is_some());
         }
     }
     Ok((results.into_iter().flatten().collect(), ExperimentStopped(done < total)))
+}
+
+/// What a store says of each run.
+pub(crate) fn looked_for(specs: &[RunSpec], store: Option<&RunStore>) -> Vec<LookedRun> {
+    let asked = || specs.iter().map(|spec| (spec, "")).collect::<Vec<_>>();
+    store.map_or_else(|| vec![LookedRun::default(); specs.len()], |store| store.look(&asked()))
 }
 
 /// What is done at once, by numbers of specs: all together where all may be. Otherwise one seed after the other, so that kernels

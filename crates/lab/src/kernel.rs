@@ -258,6 +258,15 @@ impl Kernel {
         }
     }
 
+    /// All that decides its runs on a machine, whatever it is called; `None` where it is not built, or chance has its part.
+    pub(crate) fn identity(&self, machine: &Machine) -> Option<String> {
+        match self {
+            Kernel::Modelled(generation) => Some(format!("{:?}", generation.rules_alone())),
+            Kernel::Source(kernel) => kernel.identity(machine),
+            Kernel::Booted(_) | Kernel::Host => None,
+        }
+    }
+
     /// Its rules, if it is modelled.
     pub fn generation(&self) -> Option<&Generation> {
         match self {

@@ -26,6 +26,7 @@ pub mod quantities;
 pub mod read_trace;
 mod replay;
 mod run;
+mod run_store;
 mod setting;
 pub mod sides;
 pub mod source;
@@ -41,7 +42,7 @@ pub use compare::{
 };
 pub use experiment::{
     Caller, Experiment, ExperimentResults, ExperimentRuns, ExperimentSide, ExperimentStopped, RUNS, RUNS_MAX,
-    run_all,
+    run_all, run_missing,
 };
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, write_whole};
 pub use fairlab_machines as machines;
@@ -49,5 +50,6 @@ pub use fairlab_recorder as record;
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
 pub use run::{RunResult, RunSpec, run_watched};
+pub use run_store::{AskedRun, LookedRun, RunCounting, RunStore};
 pub use setting::{DEFAULT_MACHINE, RunSetting, SettingWords};
 pub use sides::{LookEnd, LookedAt, RunsLooker, Sets, Sides, Wanted, sides_of};

@@ -15,7 +15,7 @@ use crate::hosts;
 use crate::kernel::origin_of;
 use crate::merge::MergedCounts;
 use crate::sweep::QueryAnswer;
-use crate::{Experiment, Kernel, RunSetting, RunSide};
+use crate::{Experiment, Kernel, RunCounting, RunSetting, RunSide, RunStore};
 
 /// The program that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Provenance {
     kernels: Vec<String>,
     machines: Vec<String>,
     seeds: BTreeSet<u64>,
+    /// Runs that were looked for among those that are kept.
+    counting: RunCounting,
 }
 
 impl Provenance {
@@ -51,6 +53,7 @@ impl Provenance {
             kernels: Vec::new(),
             machines: Vec::new(),
             seeds: BTreeSet::new(),
+            counting: RunCounting::default(),
         }
     }
 
@@ -97,6 +100,12 @@ impl Provenance {
             self = self.by(side.kernel.origin()).kernel(side.kernel.name()).machine(&side.machine.name);
         }
         self.seeds(experiment.seeds.iter().copied().take(runs))
+    }
+
+    /// Some of its runs were made before, and kept.
+    #[must_use]
+    pub fn of_store(self, store: Option<&RunStore>) -> Provenance {
+        Provenance { counting: store.map(RunStore::counts).unwrap_or_default(), ..self }
     }
 
     /// Runs of some kernels under a setting, seeds from its first on.
@@ -189,6 +198,10 @@ impl Provenance {
         list("machine", "machines", &printable(&self.machines));
         let seeds = if self.seeds.len() > 1 { "seeds" } else { "seed" };
         list(seeds, seeds, &ranges(&self.seeds));
+        let RunCounting { runs, kept } = self.counting;
+        if kept > 0 {
+            line += &format!(", {runs} runs, {kept} of them kept from before");
+        }
         format!("{line}: {}", self.command())
     }
 
@@ -199,7 +212,7 @@ impl Provenance {
 
     /// The provenance for programs.
     pub fn to_json(&self) -> Value {
-        json!({
+        let mut told = json!({
             "origin": self.origins.iter().map(|origin| origin.name()).collect::<Vec<_>>(),
             "program": "fairlab",
             "version": self.program.version,
@@ -208,7 +221,12 @@ impl Provenance {
             "kernels": self.kernels,
             "machines": self.machines,
             "seeds": self.seeds,
-        })
+        });
+        if self.counting.kept > 0 {
+            told["runs"] = json!(self.counting.runs);
+            told["kept_runs"] = json!(self.counting.kept);
+        }
+        told
     }
 
     /// An answer for programs with this, behind the name of its schema.

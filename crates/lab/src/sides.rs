@@ -278,7 +278,7 @@ fn kernel_sets<'s>(
 ) -> Result<Sets<'s>, LabError> {
     experiment.lines(Kernel::lacks).iter().for_each(|line| (caller.tell)(line));
     let names = experiment.names();
-    let mut runs = ExperimentRuns::of(experiment, kept);
+    let mut runs = ExperimentRuns::of(experiment, kept).with_store(caller.store);
     runs.set_causes(wanted.causes);
     let all = experiment.seeds.len();
     let plan = experiment.looks.as_ref();
@@ -313,7 +313,10 @@ fn kernel_sets<'s>(
         experiment: Some(experiment),
         looked: plan.map(|plan| LookedAt { plan: plan.clone(), runs, end }),
         folder: folder.map(|folder| (folder, results.clone())),
-        ..Sets::of(provenance.of_first_runs(experiment, runs), sides_of(&names, &results))
+        ..Sets::of(
+            provenance.of_first_runs(experiment, runs).of_store(caller.store),
+            sides_of(&names, &results),
+        )
     })
 }
 

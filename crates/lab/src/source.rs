@@ -179,6 +179,14 @@ impl SourceKernel {
         built.get(&machine.hz).map(CachedKernel::key)
     }
 
+    /// All that decides its runs on a machine; `None` until it is built.
+    pub(crate) fn identity(&self, machine: &Machine) -> Option<String> {
+        let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        let built = built.get(&machine.hz)?;
+        let (key, checksum) = (built.key(), &built.manifest.checksum);
+        Some(format!("{key} {checksum} {:?} {:?} {:?}", self.features, self.tunables, self.preemption))
+    }
+
     /// Builds it for the machine, unless it is built. `on_step` is told each step before it begins.
     ///
     /// # Errors

@@ -183,7 +183,7 @@ pub fn compare(
         let (sides, jobs) = sides.read(&spec, stop)?;
         let told = RefCell::new(Vec::new());
         let tell = |line: &str| told.borrow_mut().push(line.to_string());
-        let caller = Caller { jobs, on_progress: &|_| {}, tell: &tell, on_look: &|_| {}, stop };
+        let caller = Caller { jobs, on_progress: &|_| {}, tell: &tell, on_look: &|_| {}, store: None, stop };
         let compared = fairlab_change::compare::compare(&sides, &spec, provenance(words), &caller)?;
         let mut sets = compared.sets;
         let value = sets.keep(&compared.answer)?;

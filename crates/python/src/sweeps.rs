@@ -75,7 +75,7 @@ impl Sweep {
         let (plan, folder) = (self.plan.clone(), self.folder.clone());
         by_crew(py, jobs, crew, progress, move |place, on_progress, stop| {
             prepare(plan.kernels(), stop)?;
-            let outcome = sweep(&plan, &folder, place, on_progress, stop)?;
+            let outcome = sweep(&plan, None, &folder, place, on_progress, stop)?;
             Ok((outcome.cells, outcome.before, outcome.done, outcome.note))
         })
     }

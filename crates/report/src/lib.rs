@@ -43,7 +43,7 @@ use std::sync::{Arc, OnceLock};
 
 use fairlab_event::spelling::meant;
 use fairlab_event::{Ns, ShownPath};
-use fairlab_lab::{LabError, Progress};
+use fairlab_lab::{LabError, Progress, RunStore};
 use minijinja::value::Value;
 
 pub use answer::{
@@ -140,6 +140,8 @@ pub struct ScenarioContext<'a> {
     pub warmup: Option<Ns>,
     /// How many runs go on at once; results do not depend on it.
     pub jobs: usize,
+    /// Where runs are kept, if they are.
+    pub store: Option<&'a RunStore>,
     /// Called after each run of a batch, from any thread.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
     /// Set by the caller for an early end.
@@ -156,6 +158,7 @@ impl<'a> ScenarioContext<'a> {
             exact: false,
             warmup: None,
             jobs: 2,
+            store: None,
             on_progress: &|_| {},
             stop,
             longest: None,

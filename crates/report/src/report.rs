@@ -171,6 +171,7 @@ mod tests {
             exact,
             warmup,
             jobs: 1,
+            store: None,
             on_progress: &|_| {},
             stop: &stop,
             longest: None,

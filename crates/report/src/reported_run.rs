@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fairlab_lab::kernel::KernelNeed;
-use fairlab_lab::{Kernel, LabError, RunSpec, run};
+use fairlab_lab::{Kernel, LabError, RunSpec};
 use serde::Deserialize;
 
 use super::expressions::{Cell, Language};
@@ -61,7 +61,7 @@ impl Scenario {
                 ..first.clone()
             }));
         }
-        let Some(runs) = bench.each(&specs, |spec| run(spec, bench.stop))? else { return Ok(None) };
+        let Some(runs) = bench.runs(&specs)? else { return Ok(None) };
         let mut report = ScenarioReport::new(self, bench);
         report.page = format!("{}-own-code", self.name);
         report.heading(format!("The report's run on {}", plan.machine));

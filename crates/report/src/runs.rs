@@ -9,7 +9,8 @@ use fairlab_analysis::balancing::is_of_balancing;
 use fairlab_event::{Ns, Sink};
 use fairlab_files::workers;
 use fairlab_lab::machines::{emulated_hardware, emulated_machine};
-use fairlab_lab::{LabError, RunResult, RunSpec, machines, run_watched};
+use fairlab_lab::{AskedRun, LabError, RunResult, RunSpec, machines, run_missing, run_watched};
+use serde_json::Value;
 
 use super::ScenarioContext;
 use super::expressions::Cell;
@@ -56,6 +57,12 @@ fn pools_of(cells: &[Arc<Cell>]) -> Vec<Arc<Cell>> {
     pools.into_iter().map(Arc::new).collect()
 }
 
+/// What was counted, by name, as a store has kept it.
+fn counts_of(kept: &Value) -> Option<BTreeMap<String, Counted>> {
+    let of = |(name, counted): (&String, &Value)| Some((name.clone(), Counted::of_json(counted)?));
+    kept.as_object()?.iter().map(of).collect()
+}
+
 /// The run of each seed, and what was counted in it.
 type Of = (RunResult, BTreeMap<String, Counted>);
 
@@ -94,17 +101,7 @@ impl ScenarioContext<'_> {
                 specs.push((self.spec(plan, seed)?, plan.from()));
             }
         }
-        let made = self.each(&specs, |(spec, from)| -> Result<Option<Of>, LabError> {
-            let mut counting = Counting::new(watched, *from);
-            let result = self.look(spec, &mut counting)?;
-            Ok(result.map(|mut result| {
-                if *from > Ns::ZERO {
-                    result.metrics.retain(|(name, _)| !is_of_balancing(name));
-                    result.metrics.extend(counting.balancing.metrics());
-                }
-                (result, counting.finish())
-            }))
-        })?;
+        let made = self.counted(&specs, watched)?;
         let Some(made) = made else { return Ok(None) };
         let mut made = made.into_iter();
         let cell = |plan: Plan| {
@@ -115,6 +112,45 @@ impl ScenarioContext<'_> {
         let mut cells = plans.into_iter().map(cell).collect::<Vec<_>>();
         cells.extend(pools_of(&cells));
         Ok(Some(cells))
+    }
+
+    /// Makes runs, and counts in each what is watched from a time on. Gives `None` when it was stopped.
+    fn counted(
+        &self,
+        specs: &[(RunSpec, Ns)],
+        watched: &BTreeMap<String, Watched>,
+    ) -> Result<Option<Vec<Of>>, LabError> {
+        let words = specs.iter().map(|(_, from)| format!("{from:?} {watched:?}")).collect::<Vec<_>>();
+        let asked = specs.iter().zip(&words).map(|((spec, _), words)| (spec, words.as_str()));
+        let asked = asked.collect::<Vec<AskedRun<'_>>>();
+        let looked = self.store.map_or_else(Vec::new, |store| store.look(&asked));
+        let numbers = (0..specs.len()).collect::<Vec<_>>();
+        self.each(&numbers, |&number| -> Result<Option<Of>, LabError> {
+            let ((spec, from), looked) = (&specs[number], looked.get(number));
+            if let Some((run, beside)) = looked.and_then(|looked| looked.result.as_ref())
+                && let Some(counted) = counts_of(beside)
+            {
+                return Ok(Some((run.clone(), counted)));
+            }
+            let mut counting = Counting::new(watched, *from);
+            let Some(mut run) = self.look(spec, &mut counting)? else { return Ok(None) };
+            if *from > Ns::ZERO {
+                run.metrics.retain(|(name, _)| !is_of_balancing(name));
+                run.metrics.extend(counting.balancing.metrics());
+            }
+            let counted = counting.finish();
+            if let (Some(store), Some(looked)) = (self.store, looked) {
+                let beside = counted.iter().map(|(name, counted)| (name.clone(), counted.to_json()));
+                store.keep(asked[number], looked, &run, &Value::Object(beside.collect()));
+            }
+            Ok(Some((run, counted)))
+        })
+    }
+
+    /// Makes runs. Gives `None` when it was stopped.
+    pub(crate) fn runs(&self, specs: &[RunSpec]) -> Result<Option<Vec<RunResult>>, LabError> {
+        let (runs, stopped) = run_missing(specs, self.store, self.jobs, self.on_progress, self.stop)?;
+        Ok((!stopped.0).then_some(runs))
     }
 
     /// Does something for every item on all threads. Gives `None` when it was stopped.

@@ -35,7 +35,8 @@ impl Search {
             error: 0.01,
             runs_max: 40,
         };
-        let mut trials = SearchTrials::new(&spec.setting, bench.jobs, bench.on_progress, bench.stop);
+        let mut trials = SearchTrials::new(&spec.setting, bench.jobs, bench.on_progress, bench.stop)
+            .with_store(bench.store);
         let found = bisect(&spec, &mut trials)?;
         if found.stopped {
             return Ok(None);

@@ -8,7 +8,7 @@ use fairlab_event::EscapedText;
 use super::render::number;
 use super::told::longest_wait;
 use super::{Scenario, ScenarioContext, ScenarioReport};
-use fairlab_lab::{CompareOptions, ComparisonRow, LabError, RunSetting, RunSpec, compare, run};
+use fairlab_lab::{CompareOptions, ComparisonRow, LabError, RunSetting, RunSpec, compare};
 
 impl Scenario {
     /// Runs the workload of `setting` on both kernels of the report: every metric before and after, and the longest wait
@@ -31,7 +31,7 @@ impl Scenario {
         let each =
             [before, after].into_iter().flat_map(|kernel| (0..seeds).map(move |seed| spec(kernel, seed)));
         let specs = each.collect::<Result<Vec<_>, LabError>>()?;
-        let Some(runs) = bench.each(&specs, |spec| run(spec, bench.stop))? else { return Ok(None) };
+        let Some(runs) = bench.runs(&specs)? else { return Ok(None) };
         let comparison = compare(&self.pair, &runs, &CompareOptions::default())?;
         let mut report = ScenarioReport::new(self, bench);
         report.heading(format!("{} on {}", EscapedText(&setting.workload.join(" ")), setting.machine.name));

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_files::{LabError, Progress};
-use fairlab_lab::{ExperimentSide, ExperimentStopped, Kernel, RunResult, RunSetting, RunSpec, run_all};
+use fairlab_lab::{
+    ExperimentSide, ExperimentStopped, Kernel, RunResult, RunSetting, RunSpec, RunStore, run_missing,
+};
 
 use crate::line::WatchedLine;
 
@@ -22,6 +24,7 @@ const SCREENS: usize = 3;
 #[derive(Clone, Copy)]
 pub(crate) struct RunMaker<'e> {
     pub jobs: usize,
+    pub store: Option<&'e RunStore>,
     pub on_progress: &'e (dyn Fn(Progress) + Sync),
     pub stop: &'e AtomicBool,
 }
@@ -90,7 +93,8 @@ impl CaseRuns {
         for chunk in distinct.chunks(BATCH.div_ceil(screens)) {
             let specs = chunk.iter().flat_map(|(kernel, shift)| self.screens(kernel, *shift, screens));
             let specs = specs.collect::<Vec<_>>();
-            let (results, stopped) = run_all(&specs, maker.jobs, maker.on_progress, maker.stop)?;
+            let (results, stopped) =
+                run_missing(&specs, maker.store, maker.jobs, maker.on_progress, maker.stop)?;
             if stopped.0 {
                 return Ok(stopped);
             }
@@ -188,8 +192,13 @@ impl CaseRuns {
                 let RunClass { kernel, shift, .. } = &self.classes[class];
                 self.spec(kernel, *shift, offset + number as u64)
             });
-            let (results, stopped) =
-                run_all(&specs.collect::<Vec<_>>(), maker.jobs, maker.on_progress, maker.stop)?;
+            let (results, stopped) = run_missing(
+                &specs.collect::<Vec<_>>(),
+                maker.store,
+                maker.jobs,
+                maker.on_progress,
+                maker.stop,
+            )?;
             if stopped.0 {
                 return Ok(stopped);
             }

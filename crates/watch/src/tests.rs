@@ -34,7 +34,7 @@ fn watched(line: WatchedLine, cases: Vec<WatchCase>, jobs: usize, first_seed: u6
     let catalogue = Catalogue { cases, ..Catalogue::default() };
     let spec = WatchSpec { line, catalogue, thorough: false, runs_max: 9, first_seed };
     let stop = AtomicBool::new(false);
-    let effort = WatchEffort { jobs, on_progress: &|_| (), tell: &|_| (), stop: &stop };
+    let effort = WatchEffort { jobs, store: None, on_progress: &|_| (), tell: &|_| (), stop: &stop };
     watch(spec, effort).expect("an answer")
 }
 
@@ -129,7 +129,7 @@ fn a_watch_that_is_stopped_tells_what_it_has() {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };
-    let effort = WatchEffort { jobs: 1, on_progress: &|_| (), tell: &tell, stop: &stop };
+    let effort = WatchEffort { jobs: 1, store: None, on_progress: &|_| (), tell: &tell, stop: &stop };
     let answer = watch(spec, effort).expect("what there is");
     assert_eq!((answer.partial, answer.cases.len()), (true, 1));
 }

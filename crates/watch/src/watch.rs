@@ -10,6 +10,7 @@ use fairlab_analysis::statistics::{
 use fairlab_change::causes::parting;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_files::{LabError, Progress};
+use fairlab_lab::RunStore;
 
 use crate::answer::{
     ClassAnswer, FindingAnswer, FoundAnswer, MeanAnswer, WatchAnswer, WatchedCaseAnswer, WatchedKernelAnswer,
@@ -37,6 +38,8 @@ pub struct WatchSpec {
 pub struct WatchEffort<'e> {
     /// How many runs go on at once.
     pub jobs: usize,
+    /// Where runs are kept, if they are.
+    pub store: Option<&'e RunStore>,
     /// Is told how far the runs of this step are.
     pub on_progress: &'e (dyn Fn(Progress) + Sync),
     /// Is told each step.
@@ -92,7 +95,12 @@ pub fn watch(spec: WatchSpec, effort: WatchEffort<'_>) -> Result<WatchAnswer, La
 
 impl Watch<'_> {
     fn maker(&self) -> RunMaker<'_> {
-        RunMaker { jobs: self.effort.jobs, on_progress: self.effort.on_progress, stop: self.effort.stop }
+        RunMaker {
+            jobs: self.effort.jobs,
+            store: self.effort.store,
+            on_progress: self.effort.on_progress,
+            stop: self.effort.stop,
+        }
     }
 
     /// Runs each kernel of each case. A case that cannot be run is left out.
@@ -185,8 +193,12 @@ impl Watch<'_> {
         classes: &[usize],
         wanted: (usize, SeedRange),
     ) -> Result<bool, LabError> {
-        let maker =
-            RunMaker { jobs: self.effort.jobs, on_progress: self.effort.on_progress, stop: self.effort.stop };
+        let maker = RunMaker {
+            jobs: self.effort.jobs,
+            store: self.effort.store,
+            on_progress: self.effort.on_progress,
+            stop: self.effort.stop,
+        };
         let stopped = self.runs[case].ensure(classes, wanted, maker)?;
         self.is_partial |= stopped.0;
         Ok(stopped.0)

@@ -8,13 +8,15 @@ use fairlab_event::Ns;
 use fairlab_lab::RUNS_MAX;
 use fairlab_lab::hosts::parse_label;
 
-use super::{AnswerFormat, ChosenArgs, ExperimentArgs, ExportArgs, SettingArgs, parse_count};
+use super::{AnswerFormat, ChosenArgs, ExperimentArgs, ExportArgs, KeptRunsArgs, SettingArgs, parse_count};
 use crate::numbers::{parse_duration, parse_share, parse_warmup};
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     #[command(flatten)]
     pub experiment: ExperimentArgs,
+    #[command(flatten)]
+    pub kept: KeptRunsArgs,
     /// A side, by its name and what it changes of all else that is said: 'before: kernel=v6.5', 'few: threads=4' (of a workload 'schbench
     /// -t {threads}'), 'small: group./pod.cpu.weight=39' (a key of the workload's file), 'long: base_slice_ns=6000000', 'big:
     /// machine=epyc-2s128'. Give two or more; the first is the baseline.
@@ -140,6 +142,8 @@ pub struct BisectArgs {
     pub export: ExportArgs,
     #[command(flatten)]
     pub chosen: ChosenArgs,
+    #[command(flatten)]
+    pub kept: KeptRunsArgs,
     /// A kernel on which the metric is good. Both may be commits of one repository (src:DIR@COMMIT); commits between them are built.
     #[arg(long, value_name = "K", required_unless_present = "vary")]
     pub good: Option<String>,
@@ -182,6 +186,8 @@ pub struct BisectArgs {
 pub struct TryArgs {
     #[command(flatten)]
     pub export: ExportArgs,
+    #[command(flatten)]
+    pub kept: KeptRunsArgs,
     /// A patch, applied with 'patch -p1'; several are applied in order. Or a range of commits, A..B, of the repository of --on: compares
     /// A with B.
     #[arg(long = "patch", value_name = "FILE|A..B", required = true)]
@@ -232,6 +238,8 @@ pub struct TryArgs {
 pub struct SweepArgs {
     #[command(flatten)]
     pub export: ExportArgs,
+    #[command(flatten)]
+    pub kept: KeptRunsArgs,
     /// The sweep: a TOML file with kernels, machines, workloads, seeds, duration_ms, and [options] whose values replace
     /// {name} in kernels and workloads.
     #[arg(value_name = "FILE")]

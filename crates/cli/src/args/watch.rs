@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{AnswerFormat, parse_count};
+use super::{AnswerFormat, KeptRunsArgs, parse_count};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -82,6 +82,8 @@ pub struct WatchRunArgs {
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub kept: KeptRunsArgs,
     /// How many runs go on at once; by default one per CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,

@@ -55,8 +55,10 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let show = |done| progress.show(done);
     let tell = |step: &str| progress.tell(step);
     let mut carrier = ray::of(&args.on, &stop)?;
-    let mut trials =
-        SearchTrials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop).telling(&tell);
+    let store = experiment::store(args.kept);
+    let mut trials = SearchTrials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop)
+        .with_store(store.as_ref())
+        .telling(&tell);
     if let Some(carrier) = &mut carrier {
         trials = trials.by(carrier);
     }
@@ -65,6 +67,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     drop((carrier, progress));
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
     let provenance = provenance::here().of_search([&spec.good, &spec.bad], &setting, made);
+    let provenance = provenance.of_store(store.as_ref());
     let title = format!("What changed {} between {} and {}", found.metric, spec.good.name(), spec.bad.name());
     let text = || to_text(&spec.setting, &found, args.layout);
     let shape = (args.setting.format, args.layout);

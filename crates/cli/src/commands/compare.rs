@@ -19,7 +19,7 @@ use fairlab_lab::sides::{are_recordings, check_two};
 use fairlab_lab::{Caller, Experiment, RUNS, Sets, Sides};
 
 use super::{experiment, workloads};
-use crate::args::{AnswerFormat, CompareArgs, ExperimentArgs, TableLayout};
+use crate::args::{AnswerFormat, CompareArgs, ExperimentArgs, KeptRunsArgs, TableLayout};
 use crate::error::CliError;
 use crate::export::{ExportFiles, ExportKind, of_sides};
 use crate::progress::ProgressLine;
@@ -47,7 +47,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     answer(
         &sides,
         &spec,
-        setting.jobs,
+        (setting.jobs, args.kept),
         (exports, gate),
         AnswerShape { format: setting.format, layout: args.layout },
     )
@@ -107,13 +107,13 @@ fn sides_of(args: &CompareArgs, spec: &CompareSpec) -> Result<Sides, CliError> {
 /// The comparison of an experiment that keeps no files.
 pub fn plain(
     experiment: Experiment,
-    jobs: Option<usize>,
+    (jobs, kept): (Option<usize>, KeptRunsArgs),
     format: AnswerFormat,
     exports: ExportFiles,
 ) -> Result<(), CliError> {
     let sides = Sides::Kernels { experiment: experiment.into(), out: None, resume: false };
     let shape = AnswerShape { format, layout: TableLayout::default() };
-    answer(&sides, &CompareSpec::default(), jobs, (exports, GateOutput::default()), shape)
+    answer(&sides, &CompareSpec::default(), (jobs, kept), (exports, GateOutput::default()), shape)
 }
 
 /// How an answer is printed.
@@ -127,7 +127,7 @@ struct AnswerShape {
 fn answer(
     sides: &Sides,
     spec: &CompareSpec,
-    jobs: Option<usize>,
+    (jobs, kept): (Option<usize>, KeptRunsArgs),
     (exports, gate): (ExportFiles, GateOutput),
     AnswerShape { format, layout }: AnswerShape,
 ) -> Result<(), CliError> {
@@ -135,11 +135,13 @@ fn answer(
     let progress = ProgressLine::new("compare");
     let on_progress = |done| progress.show(done);
     let on_look = |told: &str| progress.keep(told);
+    let store = sides.experiment().and_then(|_| experiment::store(kept));
     let caller = Caller {
         jobs: experiment::jobs(jobs),
         on_progress: &on_progress,
         tell: &output::tell,
         on_look: &on_look,
+        store: store.as_ref(),
         stop: &stop,
     };
     let Compared { answer, mut sets } = compare(sides, spec, provenance::here(), &caller)?;

@@ -7,10 +7,10 @@ use fairlab_analysis::selector::TimeRange;
 use fairlab_change::side_words::{SideWords, experiment_of};
 use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Experiment, ExperimentSide, Kernel, LookedAt, SettingWords};
+use fairlab_lab::{Experiment, ExperimentSide, Kernel, LookedAt, RunStore, SettingWords};
 use fairlab_sim::Machine;
 
-use crate::args::{ExperimentArgs, SettingArgs};
+use crate::args::{ExperimentArgs, KeptRunsArgs, SettingArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, put_back_on_interrupt, stop_on_interrupt};
@@ -70,6 +70,11 @@ pub fn stop_for(change_host: bool) -> Result<Arc<AtomicBool>, CliError> {
 /// How many runs go on at once.
 pub fn jobs(given: Option<usize>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Where runs of earlier commands are kept.
+pub fn store(KeptRunsArgs { fresh }: KeptRunsArgs) -> Option<RunStore> {
+    RunStore::of_user(fresh, output::tell)
 }
 
 /// `10 runs`; where they ended by themselves, of how many at most.

@@ -82,7 +82,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     }
     if !args.kernels.is_empty() && !args.reported {
         let experiment = named(&args.name)?.beside(&args.kernels, &instead(args))?;
-        return compare::plain(experiment, args.jobs, args.format, args.export.create()?);
+        return compare::plain(experiment, (args.jobs, args.kept), args.format, args.export.create()?);
     }
     let chosen = match args.name.as_str() {
         "all" => scenario::all().to_vec(),
@@ -93,6 +93,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let jobs = experiment::jobs(args.jobs);
+    let store = experiment::store(args.kept);
     let (mut answers, mut texts, mut pictures, mut all_hold) = (Vec::new(), String::new(), Vec::new(), true);
     for scenario in chosen {
         let progress = ProgressLine::new(&scenario.name);
@@ -102,6 +103,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
             exact: args.exact,
             warmup: args.warmup,
             jobs,
+            store: store.as_ref(),
             on_progress: &show,
             stop: &stop,
             longest: None,
@@ -115,7 +117,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         let Some(report) = report else { return Err(CliError::Interrupted) };
         drop(progress);
         all_hold &= report.holds();
-        let provenance = provenance_of(&report);
+        let provenance = provenance_of(&report).of_store(store.as_ref());
         keep(args, folder.as_ref(), &report, &provenance)?;
         answers.push(output::with_provenance(&provenance, report.to_json()));
         let text = report.to_text();

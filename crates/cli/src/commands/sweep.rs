@@ -31,7 +31,8 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let progress = ProgressLine::of("sweep", "cells");
     let mut carrier = ray::of(&args.on, &stop)?;
     let place = ray::place(carrier.as_mut(), experiment::jobs(args.jobs));
-    let outcome = sweep(&plan, &folder, place, &|done| progress.show(done), &stop)?;
+    let store = experiment::store(args.kept);
+    let outcome = sweep(&plan, store.as_ref(), &folder, place, &|done| progress.show(done), &stop)?;
     drop((carrier, progress));
     if let Some(note) = &outcome.note {
         tell!("{note}");
@@ -43,7 +44,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     }
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
     let answer = query(&folder, &Query { by, metrics: full(&args.metrics)?, ..Query::default() })?;
-    let provenance = provenance::here().of_cells(&answer);
+    let provenance = provenance::here().of_cells(&answer).of_store(store.as_ref());
     let title = format!("Sweep of {}", ShownPath(&args.file));
     let text = || to_text(&answer, args.layout);
     let printed = || {

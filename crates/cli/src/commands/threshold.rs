@@ -38,7 +38,13 @@ pub fn execute(args: &BisectArgs, key: OrderedKey, runs_max: usize) -> Result<()
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("bisect, this step");
     let show = |done| progress.show(done);
-    let runs = ThresholdRuns { jobs: experiment::jobs(args.setting.jobs), on_progress: &show, stop: &stop };
+    let store = experiment::store(args.kept);
+    let runs = ThresholdRuns {
+        jobs: experiment::jobs(args.setting.jobs),
+        on_progress: &show,
+        store: store.as_ref(),
+        stop: &stop,
+    };
     let found = threshold(&spec, &runs)?;
     drop(progress);
     let seeds = (0..found.seeds as u64).map(|offset| args.seed.wrapping_add(offset));
@@ -46,7 +52,8 @@ pub fn execute(args: &BisectArgs, key: OrderedKey, runs_max: usize) -> Result<()
         .by(first.kernel.origin())
         .kernel(first.kernel.name())
         .machine(&first.machine.name)
-        .seeds(seeds);
+        .seeds(seeds)
+        .of_store(store.as_ref());
     let title = format!("From which {} on {} changes", found.key, found.metric);
     let text = || to_text(&found, args.layout);
     exports.answer(

@@ -52,11 +52,13 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::of_steps("try");
+    let store = experiment::store(args.kept);
     let caller = Caller {
         jobs: experiment::jobs(args.jobs),
         on_progress: &|done| progress.show(done),
         tell: &|step| progress.tell(step),
         on_look: &|_| (),
+        store: store.as_ref(),
         stop: &stop,
     };
     let found = try_patch(&spec, &caller);
@@ -65,7 +67,7 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
         return Err(CliError::Interrupted);
     }
     let answer = found?;
-    let provenance = of(&answer, args);
+    let provenance = of(&answer, args).of_store(store.as_ref());
     let title = format!("What {} does to {}", args.patches.join(", "), args.on);
     let text = || to_text(&answer, args.layout);
     let printed = || if args.explain { text() } else { brief::to_text(&answer, args.layout) };

@@ -84,12 +84,19 @@ fn run(args: &WatchRunArgs) -> Result<(), CliError> {
     ));
     let progress = ProgressLine::of_steps("watch");
     let (show, tell) = (|done| progress.show(done), |step: &str| progress.tell(step));
-    let effort =
-        WatchEffort { jobs: experiment::jobs(args.jobs), on_progress: &show, tell: &tell, stop: &stop };
+    let store = experiment::store(args.kept);
+    let effort = WatchEffort {
+        jobs: experiment::jobs(args.jobs),
+        store: store.as_ref(),
+        on_progress: &show,
+        tell: &tell,
+        stop: &stop,
+    };
     let answer = watch(spec, effort)?;
     drop(progress);
     let new = news(&answer, earlier.as_ref());
-    let value = output::with_provenance(&provenance_of(&answer, args.seed), json!(answer));
+    let value =
+        output::with_provenance(&provenance_of(&answer, args.seed).of_store(store.as_ref()), json!(answer));
     if let Some(folder) = &args.out {
         write(folder, &value)?;
     }

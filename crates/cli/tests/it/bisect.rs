@@ -1,12 +1,13 @@
 //! `fairlab bisect` as its users meet it: the commit that broke a benchmark, the one that cured it, and nothing where there
 //! is nothing.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
+use crate::program::program;
 use serde_json::Value;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 /// Workers in lockstep, as in the report on the balancer of v5.5, on a machine of 8 CPUs: the last worker of each burst

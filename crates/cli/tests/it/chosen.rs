@@ -1,12 +1,13 @@
 //! `--task`, `--group`, `--time`: every answer takes them, to the same effect, or says why not.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
+use crate::program::program;
 use serde_json::Value;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 fn json(arguments: &[&str]) -> Value {

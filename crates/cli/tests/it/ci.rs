@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::program::{KEPT_RUNS, program};
 use serde_json::Value;
 
 /// v6.6 has a p99 that v6.5 has about 1.6 times of.
@@ -24,7 +25,7 @@ const COMPARED: [&str; 14] = [
 ];
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 fn gate(rules: &[&str], more: &[&str]) -> (Option<i32>, String) {
@@ -139,6 +140,7 @@ fn action(folder: &Folder, rules: &str, undecided: &str) -> (Option<i32>, String
     let output = Command::new("bash")
         .arg(script)
         .env("FAIRLAB", env!("CARGO_BIN_EXE_fairlab"))
+        .env(KEPT_RUNS, "")
         .env("COMPARE", compared)
         .env("RULES", rules)
         .env("UNDECIDED", undecided)

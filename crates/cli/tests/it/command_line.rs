@@ -1,14 +1,15 @@
 //! The program as its users meet it: answers, JSON shapes, and one line for whatever is wrong.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
 use crate::answer;
+use crate::program::program;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 fn stdout(arguments: &[&str]) -> String {

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::answer;
 use crate::limit;
+use crate::program::program;
 use crate::schema;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 fn stdout(arguments: &[&str]) -> String {
@@ -306,7 +307,7 @@ fn an_interrupted_comparison_answers_and_goes_on() {
     let exports = ["--export", &csv, "--export", &md, "--out", &out, "--format", "json"];
     let interrupted = |after_ms: u64| {
         let _ = std::fs::remove_dir_all(&out);
-        let child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        let child = program()
             .args(long(&exports))
             .stdout(std::process::Stdio::piped())
             .spawn()

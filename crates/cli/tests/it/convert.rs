@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use crate::answer;
 use crate::limit;
+use crate::program::program;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 /// What the program answers, without how it came about.
@@ -97,7 +98,7 @@ fn one_core_reads_the_same_as_two() {
             .args(convert(&alone))
             .output()
             .expect("taskset starts");
-        let on_all = Command::new(env!("CARGO_BIN_EXE_fairlab")).args(convert(&together)).output();
+        let on_all = program().args(convert(&together)).output();
         let on_all = on_all.expect("the program starts");
         let body = |printed: &[u8]| answer::body(&String::from_utf8_lossy(printed));
         assert!(on_one.status.success() && body(&on_one.stdout) == body(&on_all.stdout), "{source}");
@@ -208,7 +209,7 @@ fn what_cannot_be_converted_leaves_nothing() {
 #[test]
 fn an_interrupt_leaves_nothing() {
     let folder = Folder::new("interrupt");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+    let mut child = program()
         .args(["convert", "-", &folder.path("a.txt")])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -387,7 +388,7 @@ fn a_trace_passes_through_pipes() {
     let expected = answer(&["latency", &whole]);
     for format in ["trace.dat", "perf.data", "text", "parquet"] {
         let convert = |input: Stdio| {
-            let mut child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+            let mut child = program()
                 .args(["convert", "-", "-", "--to", format])
                 .stdin(input)
                 .stdout(Stdio::piped())
@@ -399,11 +400,7 @@ fn a_trace_passes_through_pipes() {
         let file = std::fs::File::open(&whole).expect("a recording");
         let (first, mut one) = convert(file.into());
         let (second, mut two) = convert(first.into());
-        let answered = Command::new(env!("CARGO_BIN_EXE_fairlab"))
-            .args(["latency", "-"])
-            .stdin(second)
-            .output()
-            .expect("the program starts");
+        let answered = program().args(["latency", "-"]).stdin(second).output().expect("the program starts");
         assert!(limit::ended(&mut one).success() && limit::ended(&mut two).success(), "{format}");
         let body = |text: &str| {
             text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::program::program;
 use crate::schema;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program runs")
+    program().args(arguments).output().expect("the program runs")
 }
 
 fn recording(name: &str) -> PathBuf {

@@ -1,7 +1,7 @@
 //! The commands of pages that teach, and the lines that stand under them.
 
+use crate::program::program;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A command of the page and the lines that its output must hold, in this order.
 struct Shown {
@@ -123,7 +123,7 @@ fn shows_what_is_printed(page: &str) {
     assert!(least.is_some_and(|least| all.len() >= least), "{page} shows its commands");
     for Shown { line, command, expected } in all {
         assert!(!expected.is_empty(), "{page}:{line}: a command without output");
-        let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        let output = program()
             .args(shlex::split(&command).expect("words"))
             .current_dir(&root)
             .output()

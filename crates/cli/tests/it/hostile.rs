@@ -1,11 +1,12 @@
 //! Names of others in answers: whatever tasks, files and arguments are called, nothing that a terminal would obey is printed, no name
 //! begins a line of its own, and none becomes markup.
 
+use crate::program::program;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 /// What a terminal would obey, put together of all kinds: both sets of control characters, directions, no text at all.
 const HOSTILE: &[u8] = b"a\n\x1b]0;owned\x07\r\x9b\xc2\x9b31m\xe2\x80\xae\xff<b>|`x";
@@ -44,7 +45,7 @@ impl Drop for Folder {
 }
 
 fn fairlab(arguments: &[OsString]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairlab"));
+    let mut command = program();
     command.args(arguments).stdin(Stdio::null()).output().expect("the program starts")
 }
 

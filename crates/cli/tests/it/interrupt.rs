@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use crate::limit;
+use crate::program::program;
 
 /// A machine so large, and a load so heavy, that a few milliseconds of it take long.
 const HEAVY: [&str; 8] = ["jobs", "pairs", "-n", "3000", "-r", "20", "--machine", "emulated:8x16x1"];
 
 fn begin(arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_fairlab"))
+    program()
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -67,7 +68,7 @@ fn an_interrupted_attribution_answers() {
     let kernels = ["--kernel", "v6.5", "--kernel", "v6.6", "--runs", "3", "--attribute"];
     let arguments =
         heavy(&["compare"], &[&["--duration", "1000s"][..], &kernels, &["--format", "json"]].concat());
-    let child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+    let child = program()
         .args(&arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -96,7 +97,7 @@ fn an_interrupted_report_keeps_what_is_judged() {
                 [side.other]\nworkload = 'jobs pairs -n 3000 -r 30'\nmachine = 'emulated:8x16x1'\nduration = '1000s'\n";
     fs::write(&path, text).expect("written");
     for (format, told) in [("text", "partial: 1 of 2 claims"), ("json", "\"judged\": 1")] {
-        let child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        let child = program()
             .args(["scenario", "run", path.to_str().expect("text"), "--format", format])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,13 +1,14 @@
 //! `fairlab kernels build`: what it answers, what it refuses. Fetches Debian's sources of 6.1 once, and fails where it cannot.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::program::program;
 use crate::schema;
 
 fn fairlab(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(words).output().expect("the program starts")
+    program().args(words).output().expect("the program starts")
 }
 
 /// A name that is given to a kernel, and taken away again; the kernel stays.

@@ -1,8 +1,8 @@
 //! `--layout mail`: every line of an answer fits into a mail, and nothing of the answer is lost.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::program::program;
 use serde_json::Value;
 
 const COLUMNS: usize = 75;
@@ -38,7 +38,7 @@ impl Drop for Folder {
 
 /// The answer to a command for people; one that finds nothing says so with status 1, one that is undecided with 3.
 fn text(words: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_fairlab")).args(words).output().expect("it starts");
+    let output = program().args(words).output().expect("it starts");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{words:?}: {errors}");
     String::from_utf8(output.stdout).expect("text")

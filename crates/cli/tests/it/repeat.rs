@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::program::KEPT_RUNS;
 use serde_json::Value;
 
 const WORKLOAD: &str = "schbench -m 1 -t 6 -c 500 -s 300";
@@ -24,7 +25,7 @@ impl Place {
 
     fn command(&self) -> Command {
         let mut command = Command::new("bash");
-        command.current_dir(&self.0).env("FAIRLAB", env!("CARGO_BIN_EXE_fairlab"));
+        command.current_dir(&self.0).env("FAIRLAB", env!("CARGO_BIN_EXE_fairlab")).env(KEPT_RUNS, "");
         command
     }
 

@@ -1,13 +1,14 @@
 //! `fairlab scenario` as its users meet it; what scenarios measure is tested where they are.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::program::program;
 use crate::schema;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 fn stdout(arguments: &[&str]) -> String {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::program::program;
 use crate::schema;
 
 const WORKLOAD: &str = "hackbench -g 1 -f 4 -l 5 --machine vm4 --duration 50ms --warmup 0";
@@ -89,7 +89,7 @@ fn answer(line: &str, folder: &Path) -> Value {
         let word = word.replace("DATA", data.to_str().expect("UTF-8"));
         word.replace("NEW", folder.to_str().expect("UTF-8"))
     };
-    let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+    let output = program()
         .args(line.split(' ').map(of))
         .args(["--format", "json"])
         .output()

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::answer;
 use crate::limit;
+use crate::program::program;
 use crate::schema;
 
 fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_fairlab"))
+    program()
 }
 
 fn fairlab(arguments: &[&str]) -> Output {

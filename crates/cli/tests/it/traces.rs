@@ -1,10 +1,11 @@
 //! Traces as users have them: each form gives the right value, and what cannot be read is said and refused by every command.
 
+use crate::program::program;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -264,7 +265,7 @@ fn clocks_of_cpus_that_stand_apart_are_told_and_aligned() {
             // No wakeup takes less than 4 us: closer than that the clocks are not known.
             assert!(right.1.abs_diff(aligned.1) <= 4_000, "{by}: {right:?} {aligned:?}");
         }
-        let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        let output = program()
             .args(["latency", "-", "--align-cpus"])
             .stdin(std::fs::File::open(&apart).expect("a file"))
             .output()

@@ -7,10 +7,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::program::program;
 use crate::schema;
 
 fn fairlab(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(words).output().expect("the program starts")
+    program().args(words).output().expect("the program starts")
 }
 
 /// A repository without a work tree, removed when this is dropped, with what was built of it.

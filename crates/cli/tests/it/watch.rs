@@ -1,14 +1,15 @@
 //! `fairlab watch` as its users meet it: a catalogue of their own, what is new since the last time, reports, refusals.
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::program::program;
 use crate::schema;
 
 fn fairlab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
+    program().args(arguments).output().expect("the program starts")
 }
 
 fn text(output: &Output) -> String {

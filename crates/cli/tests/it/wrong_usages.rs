@@ -3,11 +3,12 @@
 //! `wrong_usages.tsv` has them: a kind, a command line, and the line that it is answered with. Where another answer is meant,
 //! `BLESS=1 cargo test -p fairlab-cli --test it wrong_usages` writes them: look at the difference.
 
+use crate::program::program;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 const TABLE: &str = include_str!("wrong_usages.tsv");
 
@@ -113,7 +114,7 @@ fn rows() -> Vec<Row> {
 /// It is not refused in one line: what it did instead.
 fn refusal(folder: &Path, command: &str) -> Result<String, String> {
     let words = shlex::split(command).ok_or("no words")?;
-    let mut program = Command::new(env!("CARGO_BIN_EXE_fairlab"));
+    let mut program = program();
     program.args(words).current_dir(folder).stdin(Stdio::null());
     let output = program.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8(output.stderr).map_err(|_| "it says what is no text".to_string())?;
@@ -196,11 +197,7 @@ fn a_percentile_alone_is_a_metric_everywhere() {
         "compare pipe -l 9 --kernel v6.5 --kernel v6.6 --runs 2 --fail-on p99>+90%",
     ] {
         let words = command.split(' ');
-        let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
-            .args(words)
-            .current_dir(&folder.0)
-            .output()
-            .expect("it runs");
+        let output = program().args(words).current_dir(&folder.0).output().expect("it runs");
         assert!(output.status.code().is_some_and(|code| code != 2), "{command}: {output:?}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("wakeup_latency_ns_p99"), "{command}");
     }

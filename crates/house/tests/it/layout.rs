@@ -16,10 +16,12 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 23] = [
+const CRATES: [Crate; 24] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     // What is kept on disk: any crate that keeps something stands on it.
     Crate { name: "files", uses: &["event"], tests_use: &[] },
+    // Work that was done once; it knows no run.
+    Crate { name: "store", uses: &["files"], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
     Crate { name: "sim", uses: &["event", "kernel"], tests_use: &["analysis"] },
@@ -60,6 +62,7 @@ const CRATES: [Crate; 23] = [
             "native",
             "boot",
             "machines",
+            "store",
         ],
         tests_use: &["guest"],
     },

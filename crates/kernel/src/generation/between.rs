@@ -158,13 +158,18 @@ impl Generation {
 
     /// Whether both decide alike in everything, whatever they are called.
     pub fn same_rules(&self, other: &Generation) -> bool {
-        let bare = |generation: &Generation| Generation {
+        self.rules_alone() == other.rules_alone()
+    }
+
+    /// All that decides, without name and history: equal for kernels that decide alike in everything.
+    #[must_use]
+    pub fn rules_alone(&self) -> Generation {
+        Generation {
             name: String::new(),
             applied: Vec::new(),
-            features: generation.features.that_decide(),
-            ..generation.clone()
-        };
-        bare(self) == bare(other)
+            features: self.features.that_decide(),
+            ..self.clone()
+        }
     }
 
     fn recipe(&self) -> Recipe {

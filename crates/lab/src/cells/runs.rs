@@ -11,12 +11,16 @@ use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_event::{Ns, Origin};
 use fairlab_sim::Machine;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::batch::{BatchWork, BuiltKernels, CellBatch};
 use super::{CellKind, CellList, CellWorkers, records};
+use crate::experiment::looked_for;
+use crate::initial_lists::InitialLists;
 use crate::merge::{counts_fields, read_counts};
-use crate::{ExperimentStopped, Kernel, LabError, Progress, RunResult, RunSpec, machines, run, run_all};
+use crate::{
+    ExperimentStopped, Kernel, LabError, Progress, RunResult, RunSpec, RunStore, machines, run, run_missing,
+};
 
 /// What runs of a batch have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -162,14 +166,47 @@ impl TrialBatch {
     }
 }
 
-/// A result as it travels: with its counts, without what its program printed.
+/// A result as it travels.
 fn trial_record(number: usize, result: &RunResult) -> Value {
-    json!({ "cell": number, "counts": counts_fields(&result.counts), "run": result })
+    let mut fields = run_fields(result);
+    fields.insert("cell".to_string(), json!(number));
+    Value::Object(fields)
 }
 
-fn trial_of(record: &Value) -> Option<RunResult> {
-    let run = RunResult::deserialize(&record["run"]).ok()?;
-    Some(RunResult { counts: read_counts(&record["counts"])?, ..run })
+/// A result, whole: with what its JSON leaves out.
+pub(crate) fn run_fields(run: &RunResult) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let beginning = &run.beginning;
+    for (name, text) in [
+        ("output", &run.output),
+        ("trace_losses", &run.trace_losses),
+        ("schedstat", &run.schedstat),
+        ("schedstat_searches", &run.schedstat_searches),
+        ("cgroups", &beginning.cgroups),
+        ("tasks", &beginning.tasks),
+        ("probes", &beginning.probes),
+    ] {
+        fields.insert(name.to_string(), json!(text));
+    }
+    fields.insert("counts".to_string(), Value::Object(counts_fields(&run.counts)));
+    fields.insert("run".to_string(), json!(run));
+    fields
+}
+
+/// The result of such fields; `None` where one is missing or wrong.
+pub(crate) fn read_run(fields: &Value) -> Option<RunResult> {
+    let run = RunResult::deserialize(&fields["run"]).ok()?;
+    let text = |name: &str| fields[name].as_str().map(str::to_string);
+    let (cgroups, tasks, probes) = (text("cgroups")?, text("tasks")?, text("probes")?);
+    Some(RunResult {
+        counts: read_counts(&fields["counts"])?,
+        output: text("output")?,
+        trace_losses: text("trace_losses")?,
+        schedstat: text("schedstat")?,
+        schedstat_searches: text("schedstat_searches")?,
+        beginning: InitialLists { cgroups, tasks, probes },
+        ..run
+    })
 }
 
 /// Runs of one machine, workload and time.
@@ -211,24 +248,39 @@ impl RunCells<'_> {
     }
 }
 
-/// Does every run, as [`run_all`] does, wherever. Those for a crew have one machine, workload and time, and leave no trace.
+/// Does every run, as [`run_missing`] does, wherever. Those for a crew have one machine, workload and time, and leave no trace. Those that a
+/// store keeps are not made.
 ///
 /// # Errors
 /// A run fails, or the crew is lost.
 pub fn run_all_at(
     specs: &[RunSpec],
+    store: Option<&RunStore>,
     place: CellWorkers<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<(Vec<RunResult>, ExperimentStopped), LabError> {
     if let CellWorkers::Threads(jobs) = place {
-        return run_all(specs, jobs, on_progress, stop);
+        return run_missing(specs, store, jobs, on_progress, stop);
     }
-    let (records, outcome) = records(&RunCells(specs), None, place, on_progress, stop)?;
-    let results = records.iter().map(|record| {
-        trial_of(record).ok_or_else(|| {
-            LabError::new(format!("cell {} is no run", record["cell"]), "run the same version everywhere")
-        })
-    });
-    Ok((results.collect::<Result<_, _>>()?, ExperimentStopped(!outcome.is_complete())))
+    let mut looked = looked_for(specs, store);
+    let missing = (0..specs.len()).filter(|&index| looked[index].result.is_none()).collect::<Vec<_>>();
+    let (kept, total) = (specs.len() - missing.len(), specs.len());
+    let after = |now: Progress| on_progress(Progress { done: kept + now.done, total });
+    after(Progress { done: 0, total });
+    let cells = missing.iter().map(|&index| specs[index].clone()).collect::<Vec<_>>();
+    let (records, outcome) = records(&RunCells(&cells), None, place, &after, stop)?;
+    for record in &records {
+        let number = record["cell"].as_u64().and_then(|number| missing.get(usize::try_from(number).ok()?));
+        let (Some(&index), Some(result)) = (number, read_run(record)) else {
+            let problem = format!("cell {} is no run", record["cell"]);
+            return Err(LabError::new(problem, "run the same version everywhere"));
+        };
+        if let Some(store) = store {
+            store.keep((&specs[index], ""), &looked[index], &result, &Value::Null);
+        }
+        looked[index].result = Some((result, Value::Null));
+    }
+    let results = looked.into_iter().filter_map(|looked| Some(looked.result?.0)).collect();
+    Ok((results, ExperimentStopped(!outcome.is_complete())))
 }

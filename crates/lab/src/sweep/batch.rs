@@ -61,6 +61,7 @@ mod tests {
     use fairlab_event::Ns;
     use serde_json::json;
 
+    use super::super::run::SweepCells;
     use super::*;
     use crate::cells::{CellBatch, CellList};
     use crate::run;
@@ -81,7 +82,8 @@ options = { slice = [1000000, 3000000] }
             let plan = SweepPlan::parse(SWEEP).expect("a plan");
             let plan = if exact { plan.exact() } else { plan.with_warmup(Ns::from_ms(5)) };
             let numbers = [15, 0, 9];
-            let text = json!(plan.batch(&numbers).expect("a batch")).to_string();
+            let text =
+                json!(SweepCells { plan: &plan, store: None }.batch(&numbers).expect("a batch")).to_string();
             let batch = serde_json::from_str::<CellBatch>(&text).expect("a batch");
             let never = AtomicBool::new(false);
             let records = batch.run(&never).expect("runs").expect("all");
@@ -98,7 +100,7 @@ options = { slice = [1000000, 3000000] }
     #[test]
     fn cells_of_another_version_are_refused() {
         let plan = SweepPlan::parse(SWEEP).expect("a plan");
-        let mut batch = json!(plan.batch(&[0]).expect("a batch"));
+        let mut batch = json!(SweepCells { plan: &plan, store: None }.batch(&[0]).expect("a batch"));
         batch["fairlab"] = json!("0.0.1");
         let batch = serde_json::from_value::<CellBatch>(batch).expect("a batch");
         let error = batch.run(&AtomicBool::new(false)).expect_err("refused");

@@ -223,13 +223,13 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
         let plan = SweepPlan::parse(SWEEP).expect("a plan");
         let (whole, torn) = (folder("whole"), folder("torn"));
         let never = AtomicBool::new(false);
-        let outcome = sweep(&plan, &whole, CellWorkers::Threads(2), &|_| {}, &never).expect("a sweep");
+        let outcome = sweep(&plan, None, &whole, CellWorkers::Threads(2), &|_| {}, &never).expect("a sweep");
         assert_eq!((outcome.cells, outcome.before, outcome.done), (32, 0, 32));
         let mut rounds = 0;
         loop {
             let (stop, seen) = (AtomicBool::new(false), AtomicUsize::new(0));
             let show = |_| stop.store(seen.fetch_add(1, Ordering::Relaxed) >= 7, Ordering::Relaxed);
-            let outcome = sweep(&plan, &torn, CellWorkers::Threads(3), &show, &stop).expect("a part");
+            let outcome = sweep(&plan, None, &torn, CellWorkers::Threads(3), &show, &stop).expect("a part");
             rounds += 1;
             if outcome.is_complete() {
                 break;
@@ -242,11 +242,12 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
         assert!(rounds > 3, "{rounds}");
         let counts = |folder: &Path| fs::read_to_string(folder.join("counts.json")).expect("counts");
         assert_eq!(counts(&whole), counts(&torn));
-        let again = sweep(&plan, &whole, CellWorkers::Threads(2), &|_| {}, &never).expect("nothing to do");
+        let again =
+            sweep(&plan, None, &whole, CellWorkers::Threads(2), &|_| {}, &never).expect("nothing to do");
         assert_eq!((again.before, again.done), (32, 32));
         let other = SweepPlan::parse(&SWEEP.replace("seeds = 4", "seeds = 5")).expect("a plan");
         assert!(
-            sweep(&other, &whole, CellWorkers::Threads(2), &|_| {}, &never)
+            sweep(&other, None, &whole, CellWorkers::Threads(2), &|_| {}, &never)
                 .expect_err("refused")
                 .problem
                 .contains("another sweep")
@@ -260,7 +261,8 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
     fn cells_are_summed_up_by_group() {
         let plan = SweepPlan::parse(SWEEP).expect("a plan");
         let folder = folder("query");
-        sweep(&plan, &folder, CellWorkers::Threads(2), &|_| {}, &AtomicBool::new(false)).expect("a sweep");
+        sweep(&plan, None, &folder, CellWorkers::Threads(2), &|_| {}, &AtomicBool::new(false))
+            .expect("a sweep");
         let found = answer(&folder);
         assert_eq!((found.cells, found.rows.len()), (32, 6));
         let [kernel, threads] = &found.rows[0].group[..] else { panic!("{found:?}") };

@@ -238,7 +238,7 @@ fn journals_are_refused_or_read() {
     let folder = folder("journals");
     let plan = SweepPlan::parse(SWEEP).expect("a plan");
     let stop = AtomicBool::new(false);
-    sweep(&plan, &folder.join("sweep"), CellWorkers::Threads(1), &|_| {}, &stop).expect("a sweep");
+    sweep(&plan, None, &folder.join("sweep"), CellWorkers::Threads(1), &|_| {}, &stop).expect("a sweep");
     let journal = folder.join("sweep/cells.jsonl");
     let good = fs::read_to_string(&journal).expect("a journal");
     let asked =

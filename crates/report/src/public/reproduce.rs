@@ -15,7 +15,7 @@ use fairlab_lab::names::{MetricName, ShownMetrics};
 use fairlab_lab::shell::{line_of, quoted};
 use fairlab_lab::{
     CompareOptions, ComparisonRow, ExperimentRuns, ExperimentSide, Kernel, LabError, LookEnd, Progress,
-    RunResult, RunSetting, SettingWords, compare,
+    RunResult, RunSetting, RunStore, SettingWords, compare,
 };
 
 use super::answer::{ClaimAnswer, CommitAnswer, PartialReport, PublishedAnswer, ReportAnswer};
@@ -33,6 +33,8 @@ pub struct ReproductionEffort<'e> {
     pub on_progress: &'e (dyn Fn(Progress) + Sync),
     /// Is told each claim as soon as it is judged.
     pub on_claim: &'e dyn Fn(&ClaimAnswer),
+    /// Where runs are kept, if they are.
+    pub store: Option<&'e RunStore>,
     /// Ends it early.
     pub stop: &'e AtomicBool,
 }
@@ -149,7 +151,7 @@ fn runs_of(
         let rows = comparison.rows.iter().collect::<Vec<_>>();
         Ok(end_of(&rows, runs as usize - count) != LookEnd::Open)
     };
-    let made = ExperimentRuns::of(&experiment, Vec::new()).make_until(
+    let made = ExperimentRuns::of(&experiment, Vec::new()).with_store(effort.store).make_until(
         plan.runs(),
         effort.jobs,
         effort.on_progress,
@@ -315,7 +317,8 @@ fn search(
         error: ERROR,
         runs_max: SEARCH_RUNS_MAX,
     };
-    let mut trials = SearchTrials::new(setting, effort.jobs, effort.on_progress, effort.stop);
+    let mut trials =
+        SearchTrials::new(setting, effort.jobs, effort.on_progress, effort.stop).with_store(effort.store);
     let found = bisect(&spec, &mut trials)?;
     if found.stopped {
         return Ok(answer);

@@ -74,12 +74,15 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let progress = ProgressLine::new("attribute, this step");
     let show = |done| progress.show(done);
     let jobs = experiment::jobs(args.experiment.setting.jobs);
-    let mut trials = SearchTrials::new(&setting, jobs, &show, &stop).by_cause(args.explain);
+    let store = experiment::store(args.kept);
+    let mut trials =
+        SearchTrials::new(&setting, jobs, &show, &stop).with_store(store.as_ref()).by_cause(args.explain);
     let found = attribute(&spec, &mut trials)?;
     let ends = [&spec.baseline, &spec.other].into_iter().flat_map(|kernel| trials.runs(kernel));
     let ends = ends.cloned().collect::<Vec<_>>();
     drop(progress);
     let provenance = provenance::here().of_search([&spec.baseline, &spec.other], &setting, spec.runs);
+    let provenance = provenance.of_store(store.as_ref());
     let title = format!("What makes {} differ from {}", spec.other.name(), spec.baseline.name());
     let parts = || parts_of(&spec, &ends, &setting);
     exports.write_with(&title, || (output::with_provenance(&provenance, json!(found)), parts()))?;

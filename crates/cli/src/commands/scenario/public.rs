@@ -38,13 +38,20 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let mut answer = PublicAnswer { quick: args.quick, partial: false, reports: Vec::new() };
+    let store = experiment::store(args.kept);
     for report in &reports {
         let progress = ProgressLine::of_long(&report.name);
         let show = |done| progress.show(done);
         let tell = |claim: &ClaimAnswer| progress.keep(&claim.headline());
         let jobs = experiment::jobs(args.jobs);
-        let effort =
-            ReproductionEffort { quick: args.quick, jobs, on_progress: &show, on_claim: &tell, stop: &stop };
+        let effort = ReproductionEffort {
+            quick: args.quick,
+            jobs,
+            on_progress: &show,
+            on_claim: &tell,
+            store: store.as_ref(),
+            stop: &stop,
+        };
         let done = public::reproduce(report, &effort)?;
         answer.partial = done.partial.is_some();
         drop(progress);
@@ -53,7 +60,7 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
             break;
         }
     }
-    let provenance = provenance_of(&reports);
+    let provenance = provenance_of(&reports).of_store(store.as_ref());
     write_pages(args, &answer)?;
     let text = || answer.to_text();
     let shape = (args.format, PageStyle::Fairlab);
