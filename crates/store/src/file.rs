@@ -30,8 +30,9 @@ const DAY: u32 = 24 * 60;
 /// What a value takes beside its bytes: its key twice, its place in pages, the time.
 const EACH: u64 = 112;
 
-/// How much of the bound values may fill: pages are not full, and a commit writes beside what it replaces.
-const FILLED: (u64, u64) = (1, 2);
+/// How much of the bound values may fill: pages are half empty, and a commit writes beside what it replaces. What redb sets aside
+/// in the file for later takes no room on the disk.
+const FILLED: (u64, u64) = (3, 8);
 
 /// How much of that is left when room is made.
 const LEFT: (u64, u64) = (7, 8);

@@ -1,6 +1,6 @@
 //! Stores that are full, damaged, shared and refused.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_files::temporary::PrivateFolder;
@@ -62,16 +62,16 @@ fn a_use_is_noted_after_a_day_and_no_more_than_the_bound_is_kept() {
     assert_eq!((unnoted(10 + 24 * 60), unnoted(11 + 24 * 60)), (vec![], vec![key(7)]));
     let noted = StoreBatch { used: vec![key(7), key(1_000_000)], ..StoreBatch::default() };
     assert!(write_file(path, BOUND, &noted, 5_000).is_ok());
-    assert_eq!(unnoted(5_001), []);
-    for round in 1..100 {
+    assert!(unnoted(5_001).is_empty());
+    for round in 1..30 {
         put(round * 100..(round + 1) * 100, 100 + round as u32);
-        let length = fs::metadata(path).expect("a file").len();
-        assert!(length <= BOUND, "round {round}: {length}");
+        let bytes = fs::metadata(path).expect("a file").blocks() * 512;
+        assert!(bytes <= BOUND, "round {round}: {bytes}");
     }
-    let there = looked(&store, 0..10_000).values.iter().map(Option::is_some).collect::<Vec<_>>();
-    assert!(there[7] && !there[8] && there[9_999], "the one that was used stays");
+    let there = looked(&store, 0..3_000).values.iter().map(Option::is_some).collect::<Vec<_>>();
+    assert!(there[7] && !there[8] && there[2_999], "the one that was used stays");
     let count = there.iter().filter(|there| **there).count();
-    assert!((700..1_100).contains(&count), "{count}");
+    assert!((500..1_000).contains(&count), "{count}");
     let first = there.iter().skip(100).position(|there| *there).expect("some");
     assert!(there[100 + first + 100..].iter().all(|there| *there), "the oldest went");
 }
@@ -105,7 +105,7 @@ fn a_damaged_file_gives_nothing_wrong() {
     let path = store.path();
     let whole = fs::read(path).expect("read");
     let mut removed = 0;
-    for round in 0..400_u64 {
+    for round in 0..120_u64 {
         let chance = |what: u64| xxh3_64(&(round << 8 | what).to_le_bytes()) as usize;
         let mut bytes = whole.clone();
         match round % 4 {
@@ -143,7 +143,7 @@ fn a_damaged_file_gives_nothing_wrong() {
         }
         assert_eq!(looked(&store, 100..101).values, [Some(value(100))], "round {round}");
     }
-    assert!(removed > 50, "{removed}");
+    assert!(removed > 15, "{removed}");
 }
 
 #[test]

@@ -40,7 +40,9 @@ fn store(path: &Path) -> RunStore {
 fn make(store: RunStore, specs: &[RunSpec]) -> (Vec<RunResult>, usize) {
     let never = AtomicBool::new(false);
     let (results, _) = run_missing(specs, Some(&store), 2, &|_| (), &never).expect("runs");
-    (results, store.counts().kept)
+    let kept = store.counts().kept;
+    drop(store);
+    (results, kept)
 }
 
 fn made(spec: &RunSpec) -> RunResult {
