@@ -85,7 +85,7 @@ impl Sweep {
         if let Some(number) = numbers.iter().find(|&&number| number >= self.plan.cells()) {
             return Err(LabError::new(format!("there is no cell {number}"), "name cells of the sweep").into());
         }
-        Ok(json!(self.plan.batch(&numbers)?).to_string())
+        Ok(json!(self.plan.list(None).batch(&numbers)?).to_string())
     }
 }
 

@@ -84,14 +84,14 @@ fn testdata(name: &str) -> String {
     path.to_str().expect("a path in UTF-8").to_string()
 }
 
-fn program(arguments: &[&str]) -> Command {
+fn piped(arguments: &[&str]) -> Command {
     let mut command = program();
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn fairlab(arguments: &[&str]) -> Output {
-    program(arguments).output().expect("the program starts")
+    piped(arguments).output().expect("the program starts")
 }
 
 fn errors(output: &Output) -> String {
@@ -124,7 +124,7 @@ fn assert_refused_or_answered(output: &Output, context: &str) -> bool {
 
 /// Starts a command and kills it after a random part of `longest`; whether it was still there.
 fn killed(arguments: &[&str], chance: &mut Chance, longest: Duration) -> bool {
-    let mut child: Child = program(arguments).process_group(0).spawn().expect("the program starts");
+    let mut child: Child = piped(arguments).process_group(0).spawn().expect("the program starts");
     std::thread::sleep(Duration::from_micros(chance.below(longest.as_micros() as u64)));
     child.kill().expect("killed");
     limit::ended(&mut child).signal() == Some(9)
@@ -434,7 +434,7 @@ fn flipped_bits_in_traces_counts_and_folders_end_no_command_without_a_word() {
 fn children_die_with_a_killed_parent() {
     let folder = Folder::new("children");
     let mark = folder.at("mark");
-    let mut live = program(&[
+    let mut live = piped(&[
         "live",
         "--duration",
         "60s",

@@ -10,10 +10,6 @@ use crate::limit;
 use crate::program::program;
 use crate::schema;
 
-fn program() -> Command {
-    program()
-}
-
 fn fairlab(arguments: &[&str]) -> Output {
     program().args(arguments).output().expect("the program starts")
 }

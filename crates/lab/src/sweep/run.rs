@@ -70,6 +70,13 @@ impl CellList for SweepCells<'_> {
     }
 }
 
+impl SweepPlan {
+    /// Its cells, for who runs them; those that a store keeps are not made.
+    pub fn list<'s>(&'s self, store: Option<&'s RunStore>) -> impl CellList + 's {
+        SweepCells { plan: self, store }
+    }
+}
+
 impl SweepCells<'_> {
     fn record(&self, cell: &SweepPlanCell, result: &RunResult) -> Value {
         let names = self.plan.option_names().map(String::from).collect::<Vec<_>>();
@@ -90,7 +97,7 @@ pub fn sweep(
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<CellsProgress, LabError> {
-    let outcome = run_journalled(&SweepCells { plan, store }, folder, place, on_progress, stop)?;
+    let outcome = run_journalled(&plan.list(store), folder, place, on_progress, stop)?;
     if outcome.is_complete() {
         table::write(plan, folder)?;
     }

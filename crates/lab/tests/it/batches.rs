@@ -21,6 +21,7 @@ duration_ms = 50
 fn a_kernel_of_sources_travels_by_what_its_code_is() {
     let never = AtomicBool::new(false);
     let plan = SweepPlan::parse(SWEEP).expect("a plan");
+    let plan = plan.list(None);
     plan.prepare(&never).expect("it is built");
     let sent = json!(plan.batch(&[0, 1]).expect("a batch"));
     let run = |batch: &Value| {

@@ -173,6 +173,8 @@ impl<W: Workload> Ideal<W> {
             Action::Io(_)
             | Action::Traffic(_)
             | Action::Await(_)
+            | Action::AwaitOn(..)
+            | Action::Exec
             | Action::WakeSync(_)
             | Action::SystemCall(_)
             | Action::OfferingSystemCall { .. }
