@@ -17,7 +17,7 @@ fn spec(kernel: &str, workload: &str, seed: u64) -> RunSpec {
     // A commit that alters nothing is no kernel that anybody may ask for.
     let kernel = kernel.parse::<Generation>().expect("a kernel").into();
     let workload = workload.split(' ').map(String::from).collect();
-    RunSpec::new(kernel, machine, workload, seed, Ns::from_ms(40))
+    RunSpec { warmup: Some(Ns::ZERO), ..RunSpec::new(kernel, machine, workload, seed, Ns::from_ms(40)) }
 }
 
 fn specs(seeds: std::ops::RangeInclusive<u64>) -> Vec<RunSpec> {
@@ -124,7 +124,7 @@ fn a_key_is_of_all_that_a_run_is_made_of() {
         |spec| spec.workload.push("-r".to_string()),
         |spec| spec.seed = 2,
         |spec| spec.first_cpu = Some(Cpu(1)),
-        |spec| spec.warmup = Some(Ns::ZERO),
+        |spec| spec.warmup = None,
         |spec| spec.duration = Ns(1),
         |spec| spec.by_name.counters = true,
         |spec| spec.time.from = Some(Ns(1)),
