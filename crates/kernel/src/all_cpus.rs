@@ -58,11 +58,32 @@ impl CpuContext {
     }
 }
 
-/// A use of `tg->load_avg`, which the queues of a group on all CPUs share.
+/// A cache line that several CPUs use, by what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedLine {
+    /// `tg->load_avg`, which the queues of a group on all CPUs share.
+    GroupLoad(GroupId),
+    /// The lock of a CPU's runqueue.
+    QueueLock(Cpu),
+    /// The wakeups that were left to a CPU (`call_single_queue`).
+    WakeList(Cpu),
+    /// Whether some CPU has tasks to spare (`rd->overload`).
+    Overload,
+    /// How many CPUs have stopped their tick, and when they are balanced next (`struct nohz`).
+    IdleCount,
+    /// Which they are (`nohz.idle_cpus_mask`).
+    IdleMask,
+    /// What is known of the CPUs under one cache (`struct sched_domain_shared`), by its number.
+    CacheState(u32),
+}
+
+/// A use of such a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineUse {
-    /// Whose it is.
-    pub group: GroupId,
+    /// What is used.
+    pub line: SharedLine,
+    /// Who uses it.
+    pub cpu: Cpu,
     /// It is written, not only read.
     pub writes: bool,
 }
@@ -72,16 +93,6 @@ pub struct LineUse {
 pub(crate) struct LineUses {
     pub wanted: bool,
     pub uses: Vec<LineUse>,
-}
-
-impl LineUses {
-    /// A group's line is used.
-    #[inline]
-    pub fn note(&mut self, group: GroupId, writes: bool) {
-        if self.wanted && group != GroupId::ROOT {
-            self.uses.push(LineUse { group, writes });
-        }
-    }
 }
 
 /// What all CPUs share.
@@ -128,6 +139,21 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The CPU at work reads or writes a line that others use, too.
+    #[inline]
+    pub(crate) fn note_line(&mut self, line: SharedLine, writes: bool) {
+        if self.line_uses.wanted {
+            self.line_uses.uses.push(LineUse { line, cpu: self.trace.here, writes });
+        }
+    }
+
+    /// Whether some CPU has tasks to spare is known anew: the line is read, and written if that is news.
+    #[inline]
+    pub(crate) fn set_overloaded(&mut self, overloaded: bool) {
+        self.note_line(SharedLine::Overload, self.overloaded != overloaded);
+        self.overloaded = overloaded;
+    }
+
     /// A task.
     #[inline]
     pub(crate) fn task(&self, task: TaskId) -> &Task {

@@ -55,7 +55,7 @@ pub mod weight;
 pub mod work_events;
 
 pub use crate::core::{EnqueueFlags, KernelContext, Scheduler, WakeFlags, WakeKind};
-pub use all_cpus::LineUse;
+pub use all_cpus::{LineUse, SharedLine};
 pub use cpumask::{CpuMask, MAX_CPUS};
 pub use fair::bandwidth::{BandwidthRules, CfsLimit, GroupTimer, GroupTimerKind};
 pub use generation::Generation;

@@ -23,6 +23,7 @@ mod wakee;
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::SharedLine;
 use crate::core::WakeKind;
 use crate::decision::{CpuDecision, IdleCpuSearch, SelectReason};
 use crate::domain::SdFlags;
@@ -168,7 +169,13 @@ impl Scheduler {
             }
             RecentUsed::OnUse | RecentUsed::WhenSeen => {}
         }
+        if decision.scanned > 0
+            && let Some(shared) = self.domains.of_cpu(decision.cpu).sd_llc_shared
+        {
+            self.shared.note_line(SharedLine::CacheState(shared.0), false);
+        }
         if let Some(shared) = decision.no_idle_core_in {
+            self.shared.note_line(SharedLine::CacheState(shared.0), true);
             self.domains.shared_mut(shared).has_idle_cores = false;
         }
     }

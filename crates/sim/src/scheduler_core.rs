@@ -12,10 +12,10 @@
 use std::fmt::Debug;
 
 use fairlab_event::{Cpu, Ns, Sink, TaskState};
-pub use fairlab_kernel::LineUse;
 use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::work_events::SchedulerWork;
 use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
+pub use fairlab_kernel::{LineUse, SharedLine};
 
 use crate::engine::Engine;
 use crate::machine::speed::WHOLE;
@@ -135,7 +135,7 @@ pub trait SchedulerCore {
         let _ = enabled;
     }
 
-    /// Whether lines that all CPUs share were used since [`take_line_uses`](Self::take_line_uses).
+    /// Whether lines that CPUs share were used since [`take_line_uses`](Self::take_line_uses).
     fn has_line_uses(&self) -> bool {
         false
     }

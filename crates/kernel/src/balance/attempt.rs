@@ -7,6 +7,7 @@ mod tests;
 
 use fairlab_event::Cpu;
 
+use crate::all_cpus::SharedLine;
 use crate::balance::decided::{BalanceDecision, BusiestGroup, DetachPass, LbEnv, TaskLook};
 use crate::balance::imbalance::{ImbalanceTarget, MigrationType};
 use crate::balance::migrate::LbfFlags;
@@ -287,6 +288,9 @@ impl Scheduler {
         if self.shared.trace.balancing {
             self.tell_balance(decision);
         }
+        if let Some(source) = decision.source {
+            self.shared.note_line(SharedLine::QueueLock(source), true);
+        }
         for pull in &decision.pulls {
             self.apply_pull(pull);
         }
@@ -317,7 +321,7 @@ impl Scheduler {
             self.update_idle_cpu_scan(decision.cpu, util, percent.into());
         }
         if let Some(overload) = decision.overload {
-            self.shared.overloaded = overload;
+            self.shared.set_overloaded(overload);
         }
         if let Some(overutilized) = decision.overutilized {
             self.domains.root_mut().overutilized = overutilized;

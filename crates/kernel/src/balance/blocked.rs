@@ -4,6 +4,7 @@
 
 use fairlab_event::Cpu;
 
+use crate::all_cpus::SharedLine;
 use crate::balance::rules::{BlockedLimit, BlockedTells};
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::{CfsRqId, SeId};
@@ -110,6 +111,7 @@ impl Scheduler {
     /// Kernel: `update_blocked_averages()`, `__update_blocked_fair()`, kernel/sched/fair.c. Variants: see `QueueDecay`,
     /// `ThrottledAgeing` and `BlockedTells`. Departs: interrupts leave no load.
     pub fn update_blocked_averages(&mut self, cpu: Cpu) -> BlockedUpdate {
+        self.shared.note_line(SharedLine::QueueLock(cpu), true);
         self.rq_lock(cpu).update_rq_clock();
         self.age_blocked_averages(cpu)
     }

@@ -10,6 +10,7 @@ pub(super) mod tests;
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::SharedLine;
 use crate::balance::blocked::BlockedUpdate;
 use crate::balance::decided::BalanceDecision;
 use crate::balance::periodic::BalanceWork;
@@ -66,6 +67,7 @@ impl Scheduler {
             return (search, BlockedUpdate::default());
         }
         self.note_idle_begins(cpu);
+        self.shared.note_line(SharedLine::Overload, false);
         search.searches = self.newidle_searches(cpu);
         if search.searches {
             let update = match self.shared.generation.balance.newidle_clock {

@@ -7,6 +7,7 @@ pub(super) mod tests;
 
 use fairlab_event::Cpu;
 
+use crate::all_cpus::SharedLine;
 use crate::balance::periodic::BalanceWork;
 use crate::balance::rules::{
     IdleReentry, IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbTold, IlbUpdate, NewidleUpdate, NextKick,
@@ -50,10 +51,12 @@ impl Scheduler {
             state.nohz_tick_stopped = true;
             state.cpu_load.nohz_start(load);
             self.count_busy(cpu, false);
+            self.shared.note_line(SharedLine::IdleMask, true);
             self.balance.nohz.idle_cpus.set(cpu);
             self.balance.nohz.needs_update |=
                 self.shared.generation.balance.next_update == NextUpdate::Kicked;
         }
+        self.shared.note_line(SharedLine::IdleCount, true);
         self.balance.nohz.has_blocked = true;
     }
 
@@ -64,6 +67,8 @@ impl Scheduler {
         if std::mem::take(&mut state.nohz_tick_stopped) {
             state.cpu_load.nohz_stop(load, jiffies);
             self.count_busy(cpu, true);
+            self.shared.note_line(SharedLine::IdleMask, true);
+            self.shared.note_line(SharedLine::IdleCount, true);
             self.balance.nohz.idle_cpus.clear(cpu);
         }
     }
@@ -71,6 +76,7 @@ impl Scheduler {
     /// Counts the busy CPUs under a cache (`set_cpu_sd_state_busy()`, `set_cpu_sd_state_idle()`).
     fn count_busy(&mut self, cpu: Cpu, busy: bool) {
         if let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared {
+            self.shared.note_line(SharedLine::CacheState(shared.0), true);
             let count = &mut self.domains.shared_mut(shared).nr_busy_cpus;
             *count = if busy { *count + 1 } else { *count - 1 };
         }
@@ -84,6 +90,7 @@ impl Scheduler {
             return None;
         }
         self.nohz_balance_exit_idle(cpu);
+        self.shared.note_line(SharedLine::IdleCount, false);
         if self.balance.nohz.idle_cpus.is_empty() {
             return None;
         }
@@ -287,6 +294,7 @@ impl Scheduler {
     ///
     /// Kernel: `nohz_newidle_balance()`, kernel/sched/fair.c.
     pub(super) fn nohz_newidle_balance(&mut self, cpu: Cpu, work: &mut BalanceWork) -> Option<Cpu> {
+        self.shared.note_line(SharedLine::IdleCount, false);
         let nohz = &self.balance.nohz;
         let due = nohz.has_blocked && self.shared.jiffies() >= nohz.next_blocked;
         if self.avg_idle(cpu) < self.shared.sysctl.migration_cost || !due {

@@ -38,7 +38,7 @@ impl LockedRq<'_> {
         });
         self.rq.nr_running = nr_running;
         if !was_overloaded && nr_running > 1 {
-            self.shared.overloaded = true;
+            self.shared.set_overloaded(true);
         }
         self.note_idle();
     }

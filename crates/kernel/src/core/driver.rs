@@ -72,7 +72,7 @@ impl Scheduler {
             || self.shared.cpufreq.asks_driver()
     }
 
-    /// Whether uses of what a group's queues of all CPUs share are kept for [`take_line_uses`](Self::take_line_uses).
+    /// Whether uses of lines that CPUs share are kept for [`take_line_uses`](Self::take_line_uses).
     pub fn set_line_uses(&mut self, wanted: bool) {
         self.shared.line_uses.wanted = wanted;
     }
@@ -83,7 +83,7 @@ impl Scheduler {
         !self.shared.line_uses.uses.is_empty()
     }
 
-    /// Reads and writes of groups' `load_avg` since the last call, in order.
+    /// Reads and writes of such lines since the last call, in order.
     pub fn take_line_uses(&mut self, into: &mut Vec<LineUse>) {
         into.append(&mut self.shared.line_uses.uses);
     }

@@ -2,7 +2,7 @@
 //!
 //! The arithmetic is [`pelt`](crate::pelt)'s; here stands at which point of which operation it is done.
 
-use crate::all_cpus::Shared;
+use crate::all_cpus::{Shared, SharedLine};
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::SchedEntity;
 use crate::fair::bandwidth::rules::{AttachListing, ThrottledListing};
@@ -291,7 +291,7 @@ impl LockedRq<'_> {
         group.runnable_avg += queue.tracked.tg_runnable_avg_contrib.wrapping_sub(told) as i64;
         let of = queue.group;
         if delta != 0 {
-            self.shared.line_uses.note(of, true);
+            self.shared.note_line(SharedLine::GroupLoad(of), true);
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Must not know: when that is due.
 
+use crate::all_cpus::SharedLine;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::Reweight;
 use crate::rq::LockedRq;
@@ -23,7 +24,7 @@ impl LockedRq<'_> {
         let due = match self.shared.hooks.answers_weights() {
             false => {
                 let group = self.cfs(below).group;
-                self.shared.line_uses.note(group, false);
+                self.shared.note_line(SharedLine::GroupLoad(group), false);
                 self.shared.shares_now(self.cfs(below))
             }
             true => self.shared.hooks.take_weight(se),

@@ -8,6 +8,7 @@ use super::bound::ScanBound;
 use super::idle_sibling::ClusterCandidates;
 use super::rules::{Cluster, CoreNote, CoreScan, ScanCost, ScanCounts, ScanStart, SchedIdleCpu, SiblingScan};
 use super::{Wakee, decide};
+use crate::all_cpus::SharedLine;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, IdleCpuSearch, SelectReason};
 use crate::generation::Feature;
@@ -313,7 +314,10 @@ impl Scheduler {
         };
         let siblings_idle =
             self.shared.topology.smt_mask(cpu).iter().all(|sibling| sibling == cpu || self.idle_cpu(sibling));
-        self.domains.shared_mut(shared).has_idle_cores |= siblings_idle;
+        let has_idle_cores = &mut self.domains.shared_mut(shared).has_idle_cores;
+        let is_news = siblings_idle && !*has_idle_cores;
+        *has_idle_cores |= siblings_idle;
+        self.shared.note_line(SharedLine::CacheState(shared.0), is_news);
     }
 }
 

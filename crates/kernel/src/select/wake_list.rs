@@ -6,6 +6,7 @@ use fairlab_event::Cpu;
 
 use super::decide;
 use super::rules::{LeavingWakee, StopperWakeup, WakeList, WakeListAllowed};
+use crate::all_cpus::SharedLine;
 use crate::decision::{CpuDecision, SelectReason};
 use crate::generation::Feature;
 use crate::scheduler::Scheduler;
@@ -55,12 +56,14 @@ impl Scheduler {
 
     /// Notes that a wakeup is on its way to `cpu` through the wake list: the CPU no longer looks idle.
     pub fn ttwu_pending(&mut self, cpu: Cpu) {
+        self.shared.note_line(SharedLine::WakeList(cpu), true);
         self.rqs[cpu.index()].ttwu_pending += 1;
         self.rq_lock(cpu).note_idle();
     }
 
     /// The wakeup noted by [`ttwu_pending`](Self::ttwu_pending) has arrived.
     pub fn ttwu_arrived(&mut self, cpu: Cpu) {
+        self.shared.note_line(SharedLine::WakeList(cpu), true);
         let pending = &mut self.rqs[cpu.index()].ttwu_pending;
         assert!(*pending > 0, "CPU {cpu}: a wakeup arrives that nobody left to it");
         *pending -= 1;

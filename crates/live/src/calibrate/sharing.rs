@@ -292,6 +292,7 @@ impl SharingMeasurement {
 
     fn lines(&mut self, places: &CpuPlaces, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
         for (name, distance) in [
+            ("line_core_ns", CpuDistance::Core),
             ("line_llc_ns", CpuDistance::Llc),
             ("line_node_ns", CpuDistance::Node),
             ("line_remote_ns", CpuDistance::Remote),
@@ -308,15 +309,20 @@ impl SharingMeasurement {
                 None => self.lack(&[name], "no CPU is so far away here"),
             }
         }
-        let cpus = places.all.iter().map(|place| place.cpu).collect::<Vec<_>>();
-        if cpus.len() > 1 {
-            let times = contended_adds(&cpus)?;
-            self.add(
-                "contended_add_ns",
-                times,
-                format!("an atomic add while {} CPUs add to one word", cpus.len()),
-            );
+        self.lack(&["line_cluster_ns", "wakeup_cluster_ns"], "clusters are not told apart");
+        let of_cache = places.within(here, CpuDistance::Llc);
+        let all = places.all.iter().map(|place| place.cpu).collect::<Vec<_>>();
+        self.contended("line_contended_ns", &of_cache, of_cache.len() > 1)?;
+        self.contended("line_contended_far_ns", &all, all.len() > of_cache.len())
+    }
+
+    fn contended(&mut self, name: &'static str, cpus: &[usize], has_them: bool) -> Result<(), String> {
+        if !has_them {
+            self.lack(&[name], "no CPU is so far away here");
+            return Ok(());
         }
+        let times = contended_adds(cpus)?.into_iter().map(|time| time / cpus.len() as f64).collect();
+        self.add(name, times, format!("from add to add while {} CPUs add to one word", cpus.len()));
         Ok(())
     }
 }

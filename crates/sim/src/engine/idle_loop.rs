@@ -11,7 +11,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// The idle loop begins: blocked load of idle CPUs is aged if that was left to it, then the tick stops.
     pub(super) fn enter_idle_loop(&mut self, cpu: Cpu) {
         self.core.set_here(cpu, KernelContext::Task, self.now);
-        let took = self.core.idle_work(cpu);
+        let took = self.core.idle_work(cpu) + self.used_lines(cpu);
         self.make_requests();
         if took > Ns::ZERO {
             return self.enter_kernel(cpu, took, AfterKernelWork::IdleLoop);
@@ -33,6 +33,7 @@ impl<C: SchedulerCore> Engine<C> {
         if self.machine.nohz_idle && (state.tick_stopped || may_stop()) {
             self.cpus[cpu.index()].tick_stopped = true;
             self.core.tick_is_stopped(cpu);
+            self.note_way_to_sleep(cpu);
         } else {
             self.arm_tick(cpu);
         }

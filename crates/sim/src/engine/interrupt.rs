@@ -62,17 +62,18 @@ impl<C: SchedulerCore> Engine<C> {
             CpuPhase::Idle => {
                 self.cpus[cpu.index()].pending.push(interrupt);
                 self.note_busy(cpu, true);
+                let late = self.way_to_sleep(cpu);
                 match self.leave_idle_state(cpu) {
                     Some(exit) => {
                         self.enter_phase(
                             cpu,
                             CpuPhase::Kernel(AfterKernelWork::HandleInterrupts),
-                            self.now + exit,
+                            self.now + late + exit,
                         );
                     }
                     None => self.enter_kernel(
                         cpu,
-                        self.machine.costs.idle_exit,
+                        late + self.machine.costs.idle_exit,
                         AfterKernelWork::HandleInterrupts,
                     ),
                 }
@@ -119,6 +120,7 @@ impl<C: SchedulerCore> Engine<C> {
     fn receive(&mut self, cpu: Cpu, message: C::Message) -> Ns {
         let MessageEffect { took, wakes } = self.core.receive(cpu, message);
         self.make_requests();
+        let took = took + self.used_lines(cpu);
         took + wakes.map_or(Ns::ZERO, |task| self.try_to_wake_up(cpu, task, false))
     }
 
@@ -186,7 +188,7 @@ impl<C: SchedulerCore> Engine<C> {
     fn tick_work(&mut self, cpu: Cpu) -> Ns {
         let took = self.core.tick(cpu);
         self.make_requests();
-        self.machine.costs.tick + took + self.used_lines(cpu)
+        self.machine.costs.tick + took + self.lock_queue(cpu, cpu) + self.used_lines(cpu)
     }
 
     /// The timer of `cpu` that the scheduler arms has expired.

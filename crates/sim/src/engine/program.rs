@@ -211,7 +211,8 @@ impl<C: SchedulerCore> Engine<C> {
                 self.core.wake_up_new_task(cpu, task);
                 self.make_requests();
                 self.interrupt_marked(Some(cpu));
-                self.leave_system_call(cpu, Ns::ZERO);
+                let lines = self.used_lines(cpu);
+                self.leave_system_call(cpu, lines);
             }
             SystemCall::SchedYield => {
                 self.core.yield_task(cpu);

@@ -29,7 +29,7 @@ impl<C: SchedulerCore> Engine<C> {
     pub(super) fn goes_on(&mut self, cpu: Cpu, progress: ScheduleProgress) {
         self.make_requests();
         self.interrupt_marked(Some(cpu));
-        let lines = self.used_lines(cpu);
+        let lines = self.lock_queue(cpu, cpu) + self.used_lines(cpu);
         match progress {
             ScheduleProgress::Busy(took) => {
                 self.enter_kernel(cpu, took + lines, AfterKernelWork::ScheduleAgain);

@@ -21,7 +21,7 @@ use super::cpu::CpuPhase;
 use super::{ComputeSegment, Engine};
 use crate::machine::speed::WHOLE;
 use crate::machine::{Machine, Sharing};
-use crate::scheduler_core::{LineUse, SchedulerCore};
+use crate::scheduler_core::{LineUse, SchedulerCore, SharedLine};
 use crate::workload::MemoryUse;
 use bandwidth::MemoryBandwidth;
 use lines::CacheLines;
@@ -32,6 +32,8 @@ use refill::Caches;
 pub(crate) enum SharingDistance {
     /// They are threads of one core, or one CPU.
     Core,
+    /// They share a cluster.
+    Cluster,
     /// They share a last-level cache.
     Llc,
     /// They are of one node.
@@ -46,20 +48,40 @@ impl SharingDistance {
         let (from, to) = (topology.place(one), topology.place(other));
         match () {
             () if from.core == to.core => SharingDistance::Core,
+            () if topology.cluster_mask(one).contains(other) => SharingDistance::Cluster,
             () if from.llc == to.llc => SharingDistance::Llc,
             () if from.node == to.node => SharingDistance::Node,
             () => SharingDistance::Remote,
         }
     }
 
-    /// What goes with it: nothing within a core.
-    pub fn of(self, llc: u64, node: u64, remote: u64) -> u64 {
-        match self {
-            SharingDistance::Core => 0,
-            SharingDistance::Llc => llc,
-            SharingDistance::Node => node,
-            SharingDistance::Remote => remote,
-        }
+    /// From `cpu` to the nearest of others.
+    pub fn to_nearest(topology: &Topology, cpu: Cpu, others: &CpuMask) -> SharingDistance {
+        let within = [
+            (topology.smt_mask(cpu), SharingDistance::Core),
+            (topology.cluster_mask(cpu), SharingDistance::Cluster),
+            (topology.llc_mask(cpu), SharingDistance::Llc),
+            (topology.node_mask(cpu), SharingDistance::Node),
+        ];
+        let near = within.into_iter().find(|(mask, _)| !mask.and(others).is_empty());
+        near.map_or(SharingDistance::Remote, |(_, distance)| distance)
+    }
+
+    /// From `cpu` to the farthest of others.
+    pub fn to_farthest(topology: &Topology, cpu: Cpu, others: &CpuMask) -> SharingDistance {
+        let beyond = [
+            (topology.node_mask(cpu), SharingDistance::Remote),
+            (topology.llc_mask(cpu), SharingDistance::Node),
+            (topology.cluster_mask(cpu), SharingDistance::Llc),
+            (topology.smt_mask(cpu), SharingDistance::Cluster),
+        ];
+        let far = beyond.into_iter().find(|(mask, _)| !mask.contains_all(others));
+        far.map_or(SharingDistance::Core, |(_, distance)| distance)
+    }
+
+    /// What goes with it.
+    pub fn of(self, figures: [u64; 5]) -> u64 {
+        figures[self as usize]
     }
 }
 
@@ -77,6 +99,8 @@ pub(super) struct SharingEffects {
     bandwidth: MemoryBandwidth,
     caches: Caches,
     lines: CacheLines,
+    /// Per CPU until when it waited for lines on its way to sleep.
+    asleep_from: Vec<Ns>,
     /// Lent to the scheduler, which fills it.
     used: Vec<LineUse>,
 }
@@ -97,6 +121,7 @@ impl SharingEffects {
             bandwidth: MemoryBandwidth::new(machine.sharing, topology),
             caches: Caches::new(machine.sharing, topology),
             lines: CacheLines::new(machine.sharing, topology.nr_cpus()),
+            asleep_from: vec![Ns::ZERO; topology.nr_cpus()],
             used: Vec::new(),
         }))
     }
@@ -241,23 +266,30 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     fn far_wakeup(&mut self, cpu: Cpu, task: TaskId) -> Ns {
-        let took = self.used_lines(cpu);
-        let (Some(target), Some(effects)) = (self.core.task_cpu(task), &mut self.effects) else {
-            return took;
+        let (lines, is_left) = self.charge_lines(cpu);
+        let (Some(target), Some(effects)) = (self.core.task_cpu(task), &self.effects) else {
+            return lines;
         };
         let distance = SharingDistance::between(&self.machine.topology, cpu, target);
-        let Sharing { wakeup_llc_ns, wakeup_node_ns, wakeup_remote_ns, .. } = effects.sharing;
-        let far = distance.of(wakeup_llc_ns, wakeup_node_ns, wakeup_remote_ns);
-        let lock = match distance {
-            SharingDistance::Core => Ns::ZERO,
-            _ => effects.lines.lock_queue(&self.machine.topology, cpu, target, self.now),
-        };
-        if lock > Ns::ZERO {
-            self.core.tell_work(SchedulerWork::Lines, 1, lock);
+        let far = distance.of(effects.sharing.wakeups());
+        // Who leaves a wakeup to its CPU leaves the lock to it, too.
+        let lock = if is_left { Ns::ZERO } else { self.lock_queue(cpu, target) };
+        let took = lines + Ns(far) + lock;
+        if let Some(effects) = &mut self.effects {
+            effects.late += took;
         }
-        let took = took + Ns(far) + lock;
-        effects.late += took;
         took
+    }
+
+    /// `cpu` takes the lock of a runqueue, maybe its own. Returns how long it waits for that.
+    #[inline]
+    pub(super) fn lock_queue(&mut self, cpu: Cpu, of: Cpu) -> Ns {
+        let Some(effects) = &mut self.effects else { return Ns::ZERO };
+        let waited = effects.lines.lock_queue(&self.machine.topology, cpu, of, self.now);
+        if waited > Ns::ZERO {
+            self.core.tell_work(SchedulerWork::Lines, 1, waited);
+        }
+        waited
     }
 
     /// How much later than its usual time an interrupt that is sent now arrives on `cpu`.
@@ -270,22 +302,47 @@ impl<C: SchedulerCore> Engine<C> {
         }
     }
 
-    /// What the scheduler has read and written on `cpu` that all CPUs share. Returns how long the lines took to come.
+    /// What the scheduler has read and written on `cpu` that CPUs share. Returns how long the lines took to come.
     #[inline]
     pub(super) fn used_lines(&mut self, cpu: Cpu) -> Ns {
-        let Some(effects) = &mut self.effects else { return Ns::ZERO };
-        if !self.core.has_line_uses() {
-            return Ns::ZERO;
-        }
+        if self.effects.is_none() { Ns::ZERO } else { self.charge_lines(cpu).0 }
+    }
+
+    /// The same, and whether a wakeup was left to another CPU.
+    fn charge_lines(&mut self, cpu: Cpu) -> (Ns, bool) {
+        let Some(effects) = self.effects.as_mut().filter(|_| self.core.has_line_uses()) else {
+            return (Ns::ZERO, false);
+        };
         let SharingEffects { used, lines, .. } = &mut **effects;
         self.core.take_line_uses(used);
-        // One after the other.
-        let wait = |waited, used| waited + lines.shared(&self.machine.topology, cpu, used, self.now + waited);
-        let took = used.drain(..).fold(Ns::ZERO, wait);
+        let (mut took, mut is_left) = (Ns::ZERO, false);
+        for used in used.drain(..) {
+            is_left |= matches!(used.line, SharedLine::WakeList(of) if of != cpu);
+            // One after the other.
+            let waited = lines.used(&self.machine.topology, used, self.now + took);
+            // What another CPU used is what no cost of its work was asked for.
+            took += if used.cpu == cpu { waited } else { Ns::ZERO };
+        }
         if took > Ns::ZERO {
             self.core.tell_work(SchedulerWork::Lines, 1, took);
         }
-        took
+        (took, is_left)
+    }
+
+    /// `cpu` stops its tick, and sleeps when the lines that it uses for that have come.
+    #[inline]
+    pub(super) fn note_way_to_sleep(&mut self, cpu: Cpu) {
+        let from = self.now + self.used_lines(cpu);
+        if let Some(effects) = &mut self.effects {
+            effects.asleep_from[cpu.index()] = from;
+        }
+    }
+
+    /// How long `cpu`, which is woken now, is still on its way to sleep, with interrupts off.
+    #[inline]
+    pub(super) fn way_to_sleep(&self, cpu: Cpu) -> Ns {
+        let Some(effects) = &self.effects else { return Ns::ZERO };
+        Ns(effects.asleep_from[cpu.index()].0.saturating_sub(self.now.0))
     }
 
     /// Whether `cpu` is at work whose length goes by its speed.

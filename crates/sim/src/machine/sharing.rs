@@ -69,14 +69,19 @@ figures! {
     refill_core_ns_per_kb, 1_000_000, "Refilling a core's own caches from its last-level cache, ns a KB";
     refill_llc_ns_per_kb, 1_000_000, "Refilling a last-level cache within a node, ns a KB";
     refill_node_ns_per_kb, 1_000_000, "Refilling a last-level cache from another node, ns a KB";
+    wakeup_cluster_ns, 1_000_000, "Waking a task for another core of the waker's cluster, beside wakeup_ns; 0: as wakeup_llc_ns";
     wakeup_llc_ns, 1_000_000, "Waking a task for another core of the waker's last-level cache, beside wakeup_ns";
     wakeup_node_ns, 1_000_000, "Waking a task for another last-level cache of the node, beside wakeup_ns";
     wakeup_remote_ns, 1_000_000, "Waking a task for another node, beside wakeup_ns";
     ipi_remote_ns, 1_000_000, "An interrupt of a CPU of another node, beside ipi_ns";
+    line_core_ns, 1_000_000, "A cache line that another thread of the core has written";
+    line_cluster_ns, 1_000_000, "A cache line that another core of the cluster has written; 0: as line_llc_ns";
     line_llc_ns, 1_000_000, "A cache line that another core of the last-level cache has written";
     line_node_ns, 1_000_000, "A cache line that a core of another last-level cache of the node has written";
     line_remote_ns, 1_000_000, "A cache line that a core of another node has written";
-    rq_lock_ns, 1_000_000, "How long a waker holds the lock of another CPU's runqueue";
+    line_contended_ns, 1_000_000, "From use to use of a line that CPUs of one last-level cache wait for; 0: it travels first";
+    line_contended_far_ns, 1_000_000, "From use to use of a line that CPUs of several last-level caches wait for; 0: it travels first";
+    rq_lock_ns, 1_000_000, "How long the lock of a runqueue is held by who queues there or switches";
 }
 
 impl Sharing {
@@ -87,7 +92,19 @@ impl Sharing {
 
     /// Whether it says what a cache line takes that another core has written.
     pub fn has_lines(&self) -> bool {
-        self.line_llc_ns + self.line_node_ns + self.line_remote_ns > 0
+        self.lines().iter().any(|&ns| ns > 0)
+    }
+
+    /// What a line takes, by [`SharingDistance`](crate::engine).
+    pub(crate) fn lines(&self) -> [u64; 5] {
+        let cluster = or(self.line_cluster_ns, self.line_llc_ns);
+        [self.line_core_ns, cluster, self.line_llc_ns, self.line_node_ns, self.line_remote_ns]
+    }
+
+    /// What a wakeup takes beside one within a core, by the same.
+    pub(crate) fn wakeups(&self) -> [u64; 5] {
+        let cluster = or(self.wakeup_cluster_ns, self.wakeup_llc_ns);
+        [0, cluster, self.wakeup_llc_ns, self.wakeup_node_ns, self.wakeup_remote_ns]
     }
 
     /// How long one core, alone, takes to move so many bytes between it and its node's memory, ns.
@@ -115,6 +132,11 @@ impl Sharing {
         }
         below.1
     }
+}
+
+/// A figure, or another one where it is not known.
+fn or(figure: u64, other: u64) -> u64 {
+    if figure > 0 { figure } else { other }
 }
 
 #[cfg(test)]

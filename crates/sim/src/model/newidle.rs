@@ -9,7 +9,6 @@ use fairlab_kernel::work_events::SchedulerWork;
 
 use super::balance::times;
 use super::{Model, ModelMessage};
-use crate::machine::Sharing;
 use crate::scheduler_core::ScheduleProgress;
 
 /// A search for work by a CPU that has none.
@@ -88,11 +87,17 @@ impl Model {
         }
         let topology = self.scheduler.topology();
         let span = &self.scheduler.domains().domains_of(cpu)[level].span;
-        let within = |mask: &CpuMask| span.and(mask).weight() as u64;
-        let (core, llc) = (within(topology.smt_mask(cpu)), within(topology.llc_mask(cpu)));
-        let (node, all) = (within(topology.node_mask(cpu)), span.weight() as u64);
-        let Sharing { line_llc_ns, line_node_ns, line_remote_ns, .. } = self.sharing;
-        Ns((llc - core) * line_llc_ns + (node - llc) * line_node_ns + (all - node) * line_remote_ns)
+        let reach = [
+            CpuMask::single(cpu),
+            *topology.smt_mask(cpu),
+            *topology.cluster_mask(cpu),
+            *topology.llc_mask(cpu),
+            *topology.node_mask(cpu),
+            *span,
+        ];
+        let within = reach.map(|mask| span.and(&mask).weight() as u64);
+        let farther = within.windows(2).map(|pair| pair[1] - pair[0]);
+        Ns(farther.zip(self.sharing.lines()).map(|(cpus, line)| cpus * line).sum())
     }
 
     /// A level has been looked at: takes what is to be taken from it.

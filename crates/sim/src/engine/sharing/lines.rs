@@ -1,9 +1,11 @@
-//! Cache lines that several CPUs write: each use waits until the line has come from its last writer.
+//! Cache lines that several CPUs use: each use waits until the line has come from those who have it.
 //!
-//! A line is a server with a queue: one CPU at a time has it, and other requests wait. So a use costs more, the more CPUs
-//! contend, without a figure of its own.
+//! A reader fetches it from the nearest copy. A writer waits for the farthest, since all copies end. Who comes while writers wait
+//! has it no sooner than a contended line goes from use to use. So a use costs more, the more CPUs contend. Readers get their
+//! copies side by side. Who holds a line alone pays nothing.
 //!
-//! Departs: a CPU that runs on a queue pays nothing to get the queue's lock back.
+//! Departs: who waits is served in turn; real machines serve neighbours of the present owner first. A copy is there from when it is asked
+//! for, and never evicted.
 //!
 //! Must not know: what is in a line.
 
@@ -12,85 +14,131 @@ use fairlab_kernel::{CpuMask, Topology};
 
 use super::SharingDistance;
 use crate::machine::Sharing;
-use crate::scheduler_core::LineUse;
+use crate::scheduler_core::{LineUse, SharedLine};
 
 /// One line.
 #[derive(Clone, Copy, Debug, Default)]
 struct CacheLine {
-    /// Who wrote it last.
-    owner: Option<Cpu>,
-    /// Who has a copy since.
-    readers: CpuMask,
-    /// Until when it is on its way to those who have asked.
+    /// Who has a copy: one CPU that has written, or all that have read since.
+    holders: CpuMask,
+    /// When the last of the writers has it.
     free: Ns,
+    /// Who has asked since nobody had to wait.
+    waiting: CpuMask,
 }
 
 /// All lines.
 #[derive(Debug)]
 pub(super) struct CacheLines {
     sharing: Sharing,
-    /// `tg->load_avg`, by group.
     groups: Vec<CacheLine>,
-    /// The lock of each CPU's runqueue.
     queues: Vec<CacheLine>,
+    wake_lists: Vec<CacheLine>,
+    caches: Vec<CacheLine>,
+    overload: CacheLine,
+    idle_count: CacheLine,
+    idle_mask: CacheLine,
 }
 
 impl CacheLine {
-    /// `cpu` wants it, and keeps others from it for `hold` once it has come. Returns for how long it waits and holds.
-    fn take(&mut self, far: u64, hold: Ns, now: Ns) -> Ns {
-        let free = self.free.max(now) + Ns(far) + hold;
-        if far + hold.0 > 0 {
-            self.free = free;
+    /// Whether `cpu` needs nobody else for this use.
+    fn is_at_hand(&self, cpu: Cpu, writes: bool) -> bool {
+        self.holders.contains(cpu) && (!writes || self.holders.and_not(&CpuMask::single(cpu)).is_empty())
+    }
+
+    /// What it takes to bring it to `cpu` for such a use, if nobody else asks, ns.
+    fn far(&self, sharing: &Sharing, topology: &Topology, cpu: Cpu, writes: bool) -> Ns {
+        if self.holders.is_empty() {
+            return Ns::ZERO;
         }
-        free.since(now)
+        let distance = match writes {
+            true => SharingDistance::to_farthest(topology, cpu, &self.holders),
+            false => SharingDistance::to_nearest(topology, cpu, &self.holders),
+        };
+        Ns(distance.of(sharing.lines()))
+    }
+
+    /// What passes from the use before until that of `cpu`, where both wait for it.
+    fn gap(&mut self, sharing: &Sharing, topology: &Topology, cpu: Cpu, far: Ns) -> Ns {
+        self.waiting.set(cpu);
+        let one_cache = topology.llc_mask(cpu).contains_all(&self.waiting);
+        let known = if one_cache { sharing.line_contended_ns } else { sharing.line_contended_far_ns };
+        if known > 0 { Ns(known).min(far) } else { far }
+    }
+
+    /// `cpu` uses it at `now`. Returns for how long it waits.
+    fn use_by(&mut self, sharing: &Sharing, topology: &Topology, cpu: Cpu, writes: bool, now: Ns) -> Ns {
+        if self.is_at_hand(cpu, writes) {
+            return Ns::ZERO;
+        }
+        let far = self.far(sharing, topology, cpu, writes);
+        let mut comes = now + far;
+        if self.free > now {
+            comes = comes.max(self.free + self.gap(sharing, topology, cpu, far));
+        } else {
+            self.waiting = CpuMask::single(cpu);
+        }
+        if writes {
+            (self.holders, self.free) = (CpuMask::single(cpu), comes);
+        } else {
+            self.holders.set(cpu);
+        }
+        comes.since(now)
     }
 }
 
 impl CacheLines {
     pub fn new(sharing: Sharing, nr_cpus: usize) -> CacheLines {
-        CacheLines { sharing, groups: Vec::new(), queues: vec![CacheLine::default(); nr_cpus] }
+        let of_each = vec![CacheLine::default(); nr_cpus];
+        CacheLines {
+            sharing,
+            groups: Vec::new(),
+            queues: of_each.clone(),
+            wake_lists: of_each,
+            caches: Vec::new(),
+            overload: CacheLine::default(),
+            idle_count: CacheLine::default(),
+            idle_mask: CacheLine::default(),
+        }
     }
 
-    /// What it takes to bring a line from one CPU to another, ns.
-    fn far(&self, topology: &Topology, from: Option<Cpu>, to: Cpu) -> u64 {
-        let Sharing { line_llc_ns, line_node_ns, line_remote_ns, .. } = self.sharing;
-        let distance =
-            from.map_or(SharingDistance::Core, |from| SharingDistance::between(topology, from, to));
-        distance.of(line_llc_ns, line_node_ns, line_remote_ns)
+    /// A CPU reads or writes a line. Returns how long it waits for that.
+    pub fn used(&mut self, topology: &Topology, used: LineUse, now: Ns) -> Ns {
+        let line = match used.line {
+            SharedLine::QueueLock(of) => return self.lock_queue(topology, used.cpu, of, now),
+            SharedLine::GroupLoad(group) => at(&mut self.groups, group.0 as usize),
+            SharedLine::CacheState(cache) => at(&mut self.caches, cache as usize),
+            SharedLine::WakeList(of) => &mut self.wake_lists[of.index()],
+            SharedLine::Overload => &mut self.overload,
+            SharedLine::IdleCount => &mut self.idle_count,
+            SharedLine::IdleMask => &mut self.idle_mask,
+        };
+        line.use_by(&self.sharing, topology, used.cpu, used.writes, now)
     }
 
-    /// `cpu` reads or writes what a group's queues of all CPUs share. Returns how long it waits for that.
-    pub fn shared(&mut self, topology: &Topology, cpu: Cpu, used: LineUse, now: Ns) -> Ns {
-        let group = used.group.0 as usize;
-        if self.groups.len() <= group {
-            self.groups.resize(group + 1, CacheLine::default());
+    /// `cpu` takes the lock of a CPU's runqueue, which was last at home. Returns for how long it waits for that; to hold it is part
+    /// of what it does there. The next one waits for that, too.
+    pub fn lock_queue(&mut self, topology: &Topology, cpu: Cpu, of: Cpu, now: Ns) -> Ns {
+        let line = &mut self.queues[of.index()];
+        if line.holders.is_empty() {
+            line.holders.set(of);
         }
-        let CacheLine { owner, readers, .. } = self.groups[group];
-        let has_copy = readers.contains(cpu);
-        let is_alone = owner == Some(cpu) && readers.and_not(&CpuMask::single(cpu)).is_empty();
-        if is_alone || (has_copy && !used.writes) {
-            return Ns::ZERO;
-        }
-        let far = self.far(topology, owner, cpu);
-        let line = &mut self.groups[group];
-        let waits = line.take(far, Ns::ZERO, now);
-        if used.writes {
-            (line.owner, line.readers) = (Some(cpu), CpuMask::single(cpu));
-        } else {
-            line.readers.set(cpu);
-        }
-        waits
+        let is_mine = line.is_at_hand(cpu, true);
+        let far = if is_mine { Ns::ZERO } else { line.far(&self.sharing, topology, cpu, true) };
+        // Who had it last, or is within the core, does not wait for itself.
+        let held = if is_mine { now } else { line.free.max(now) };
+        line.holders = CpuMask::single(cpu);
+        line.free = held + far + Ns(self.sharing.rq_lock_ns);
+        (held + far).since(now)
     }
+}
 
-    /// A waker on `cpu` takes the lock of another CPU's queue. Returns for how long it waits for that; holding it is part of a wakeup.
-    pub fn lock_queue(&mut self, topology: &Topology, cpu: Cpu, target: Cpu, now: Ns) -> Ns {
-        let owner = self.queues[target.index()].owner;
-        let far = self.far(topology, owner.or(Some(target)), cpu);
-        let hold = Ns(self.sharing.rq_lock_ns);
-        let line = &mut self.queues[target.index()];
-        line.owner = Some(cpu);
-        line.take(far, hold, now).since(hold)
+/// A line by its number, new where it was not used before.
+fn at(lines: &mut Vec<CacheLine>, number: usize) -> &mut CacheLine {
+    if lines.len() <= number {
+        lines.resize(number + 1, CacheLine::default());
     }
+    &mut lines[number]
 }
 
 #[cfg(test)]
@@ -107,29 +155,88 @@ mod tests {
         Topology::regular(2, 2, 2, 2, SmtNumbering::Adjacent).expect("a machine")
     }
 
+    /// Uses of a group's line: by whom, whether it is written, and when.
+    fn waits<const N: usize>(sharing: Sharing, uses: [(u32, bool, u64); N]) -> [u64; N] {
+        let (topology, mut lines) = (topology(), CacheLines::new(sharing, 16));
+        uses.map(|(cpu, writes, now)| {
+            let used = LineUse { line: SharedLine::GroupLoad(GroupId(3)), cpu: Cpu(cpu), writes };
+            lines.used(&topology, used, Ns(now)).0
+        })
+    }
+
     #[test]
     fn a_line_takes_as_long_as_it_is_far_and_a_copy_is_kept_until_it_is_written() {
-        let (topology, mut lines) = (topology(), CacheLines::new(SHARING, 16));
-        let mut at = |cpu: u32, writes: bool, now: u64| {
-            let used = LineUse { group: GroupId(3), writes };
-            lines.shared(&topology, Cpu(cpu), used, Ns(now)).0
+        assert_eq!(
+            waits(SHARING, [(0, true, 1000), (0, true, 2000), (0, false, 3000)]),
+            [0, 0, 0],
+            "one CPU alone"
+        );
+        let near = Sharing { line_core_ns: 8, ..SHARING };
+        assert_eq!(waits(near, [(0, true, 1000), (1, true, 2000), (2, true, 3000)]), [0, 8, 30]);
+        assert_eq!(waits(SHARING, [(0, true, 1000), (4, true, 2000), (8, true, 3000)]), [0, 100, 200]);
+        let uses = [(8, true, 1000), (0, false, 2000), (0, false, 3000), (8, true, 4000), (0, false, 5000)];
+        assert_eq!(waits(SHARING, uses), [0, 200, 0, 200, 200], "the copy is void");
+        assert_eq!(waits(Sharing::NONE, [(0, true, 1000), (8, true, 1000), (4, true, 1000)]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_reader_goes_to_the_nearest_copy_and_a_writer_waits_for_the_farthest() {
+        let uses = [(0, true, 1000), (8, false, 2000), (10, false, 3000), (2, true, 4000)];
+        assert_eq!(waits(SHARING, uses), [0, 200, 30, 200]);
+    }
+
+    #[test]
+    fn readers_wait_for_a_writer_and_not_for_each_other() {
+        let uses = [(0, true, 1000), (8, true, 1000), (2, false, 1000), (4, false, 1000), (6, false, 1000)];
+        assert_eq!(waits(SHARING, uses), [0, 200, 400, 300, 230], "from the nearest who has asked");
+    }
+
+    #[test]
+    fn cpus_of_a_cluster_are_nearer_where_the_machine_says_how_far() {
+        let machine = Topology::regular(1, 1, 8, 1, SmtNumbering::Adjacent).expect("a machine");
+        let machine = machine.with_clusters(&[0, 0, 0, 0, 1, 1, 1, 1]).expect("clusters");
+        let waits = |line_cluster_ns| {
+            let mut lines = CacheLines::new(Sharing { line_cluster_ns, ..SHARING }, 8);
+            [(0, 1000), (1, 2000), (4, 3000)].map(|(cpu, now)| {
+                let used = LineUse { line: SharedLine::Overload, cpu: Cpu(cpu), writes: true };
+                lines.used(&machine, used, Ns(now)).0
+            })
         };
-        assert_eq!(at(0, true, 1000), 0, "the first one");
-        assert_eq!([at(0, true, 2000), at(1, true, 3000)], [0, 0], "its core has it");
-        assert_eq!([at(2, true, 4000), at(4, true, 5000), at(8, true, 6000)], [30, 100, 200]);
-        assert_eq!([at(0, false, 7000), at(0, false, 8000)], [200, 0]);
-        assert_eq!([at(8, true, 9000), at(0, false, 10_000)], [0, 200], "the copy is void");
+        assert_eq!([waits(12), waits(0)], [[0, 12, 30], [0, 30, 30]]);
     }
 
     #[test]
     fn who_comes_while_others_wait_waits_for_them() {
+        let all = [0, 2, 4, 8, 0].map(|cpu| (cpu, true, 1000));
+        assert_eq!(waits(SHARING, all), [0, 30, 130, 330, 530]);
+        let quick = Sharing { line_contended_ns: 10, line_contended_far_ns: 40, ..SHARING };
+        assert_eq!(waits(quick, all), [0, 30, 100, 200, 240], "its own way, or the line's pace");
+        let two = [0, 2, 0, 2, 0].map(|cpu| (cpu, true, 1000));
+        assert_eq!(waits(quick, two), [0, 30, 40, 50, 60]);
+        assert_eq!(
+            waits(quick, [(0, true, 1000), (8, true, 2000), (0, true, 3000)]),
+            [0, 200, 200],
+            "in peace"
+        );
+    }
+
+    #[test]
+    fn lines_of_different_kinds_are_different_lines() {
         let (topology, mut lines) = (topology(), CacheLines::new(SHARING, 16));
-        let mut at = |cpu: u32| {
-            let used = LineUse { group: GroupId(1), writes: true };
-            lines.shared(&topology, Cpu(cpu), used, Ns(1000)).0
-        };
-        let waits = [0, 2, 4, 8, 0].map(&mut at);
-        assert_eq!(waits, [0, 30, 130, 330, 530]);
+        let kinds = [
+            SharedLine::GroupLoad(GroupId(1)),
+            SharedLine::WakeList(Cpu(1)),
+            SharedLine::WakeList(Cpu(2)),
+            SharedLine::Overload,
+            SharedLine::IdleCount,
+            SharedLine::IdleMask,
+            SharedLine::CacheState(1),
+        ];
+        for line in kinds {
+            let mut at =
+                |cpu, now| lines.used(&topology, LineUse { line, cpu: Cpu(cpu), writes: true }, Ns(now)).0;
+            assert_eq!([at(0, 1000), at(8, 2000)], [0, 200], "{line:?}");
+        }
     }
 
     #[test]
@@ -141,5 +248,6 @@ mod tests {
         assert_eq!(at(4, 8, 1000), 700, "held for 400 more");
         assert_eq!(at(4, 8, 100_000), 0, "it was here last");
         assert_eq!(at(0, 9, 1000), 200, "another lock");
+        assert_eq!([at(8, 8, 200_000), at(8, 8, 300_000)], [200, 0], "it comes home");
     }
 }

@@ -101,7 +101,7 @@ impl Caches {
             Some(_) => past.cores.gone(place.core, self.cores[core], own),
         };
         let cold_llc = match distance {
-            None | Some(SharingDistance::Core | SharingDistance::Llc) => 0,
+            None | Some(SharingDistance::Core | SharingDistance::Cluster | SharingDistance::Llc) => 0,
             Some(_) => past.llcs.gone(place.llc, self.llcs[llc], shared),
         };
         if self.last[core].replace(thread) != Some(thread) {

@@ -193,3 +193,47 @@ fn a_search_for_work_takes_longer_the_farther_the_runqueues_are() {
     // Few searches look anywhere: no CPU has more than it runs.
     assert!(near > off + 10 && far > 4 * near, "{off} {near} {far} ns");
 }
+
+/// Threads of the root group on a CPU each, all woken from CPU 0.
+#[test]
+fn what_idle_cpus_share_costs_more_the_more_cpus_come_and_go() {
+    let last_end = |figures: &[(&str, u64)], threads: usize| {
+        let step = [Action::Run(Ns::from_us(20)), Action::Sleep(Ns::from_us(20))];
+        let actions = step.iter().cycle().take(800).cloned().collect::<Vec<_>>();
+        let threads = (0..threads).map(|cpu| (spec(0, &cpu.to_string()), actions.clone())).collect();
+        ends(shared([1, 1, 8, 1], figures), threads).into_iter().max().expect("threads")
+    };
+    let extra = |threads| last_end(&[("line_llc_ns", 2_000)], threads) - last_end(&[], threads);
+    let [one, eight] = [1, 8].map(extra);
+    assert!(one < 100 && eight > one + 100, "{one} us, {eight} us");
+    assert_eq!(last_end(&[("smt_speed_2", 1024)], 8), last_end(&[], 8), "lines that cost nothing");
+}
+
+/// A wakeup that is left to its CPU does not wait for the lock of that CPU's queue.
+#[test]
+fn a_wakeup_that_is_left_takes_no_lock_of_another_queue() {
+    let woken = |kernel: &str, figures: &[(&str, u64)]| {
+        let mut engine = Engine::new(kernel.parse().expect("a kernel"), shared([1, 2, 1, 1], figures), 1);
+        let waker = vec![Action::Run(Ns::from_ms(5)), Action::Wake(ThreadId(2)), Action::Exit];
+        let wakee = vec![Action::Wait, Action::Exit];
+        let threads = vec![(on("0", MemoryUse::default()), waker), (on("1", MemoryUse::default()), wakee)];
+        engine.start(Script::new(threads));
+        let mut end = 0;
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            if let EventKind::SchedProcessExit { pid, .. } = event.kind
+                && pid.0 > 1000
+            {
+                end = event.time.0;
+            }
+        });
+        engine.set_tracing(true);
+        engine.run_until(Ns::from_ms(20), &mut sink);
+        drop(sink);
+        end
+    };
+    let costs = |kernel| woken(kernel, &[("line_node_ns", 50_000)]) - woken(kernel, &[]);
+    let [left, at_once] = ["v6.12", "v6.12+NO_TTWU_QUEUE"].map(costs);
+    assert!(left >= 50_000 && at_once >= 50_000, "a line comes: {left}, {at_once} ns");
+    let held = |kernel| woken(kernel, &[("line_node_ns", 1), ("rq_lock_ns", 50_000)]) - woken(kernel, &[]);
+    assert!(held("v6.12") < 1_000, "nobody holds it: {} ns", held("v6.12"));
+}

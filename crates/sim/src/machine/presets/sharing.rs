@@ -20,8 +20,18 @@ const EIGHT_LINES: &str =
     "assumed: eight lines of the task and of its runqueue have to come, each at line_*_ns";
 const HELD: &str = "assumed: as long as queueing takes, activate_ns";
 const FOUR_FIFTHS: &str = "four fifths of what the channels can do: what STREAM usually reaches";
+/// One-way times of a compare-and-swap between two CPUs: <https://github.com/nviennot/core-to-core-latency>.
 const ZEN3_LINE: &str =
-    "order of magnitude of core-to-core latencies in reviews of EPYC 7003 (AnandTech, 2021)";
+    "measured: core-to-core latency of an EPYC 7R13 of two sockets, median (nviennot/core-to-core-latency)";
+const NEOVERSE_LINE: &str = "measured: core-to-core latency of Graviton3, median (nviennot/core-to-core-latency); of Graviton4 there is none";
+const CASCADE_LAKE_LINE: &str =
+    "measured: core-to-core latency of two Xeon Gold 6242, median (nviennot/core-to-core-latency)";
+/// Atomic increments of one word by so many CPUs at once, divided by their number: the data of "Is Parallel Programming Hard",
+/// <https://github.com/paulmckrcu/perfbook>, CodeSamples/count/data and count/atomic_hps.eps; and
+/// <https://github.com/travisdowns/concurrency-hierarchy-bench>, results/g2-16.
+const MILAN_ADDS: &str = "measured: from increment to increment of one word, on EPYC 7003: by 8 CPUs; by 160 (perfbook, count_atomic:u.amd-milan)";
+const SKYLAKE_ADDS: &str = "measured: from increment to increment of one word, on Xeon 8176: by 28 CPUs of a socket; by 56 of two (perfbook, atomic_hps)";
+const NEOVERSE_ADDS: &str = "measured: from increment to increment of one word by 16 CPUs of Graviton2 (travisdowns/concurrency-hierarchy-bench)";
 
 /// Two sockets of AMD's EPYC 7003.
 pub(super) const ZEN3: Preset = Preset {
@@ -52,12 +62,15 @@ pub(super) const ZEN3: Preset = Preset {
         ("refill_core_ns_per_kb", 17, "a KB at cached_megabytes_per_s"),
         ("refill_llc_ns_per_kb", 43, "a KB at core_megabytes_per_s"),
         ("refill_node_ns_per_kb", 71, "refill_llc_ns_per_kb from another node, by remote_permille"),
-        ("wakeup_llc_ns", 160, EIGHT_LINES),
-        ("wakeup_node_ns", 800, EIGHT_LINES),
-        ("wakeup_remote_ns", 1_600, EIGHT_LINES),
-        ("line_llc_ns", 20, ZEN3_LINE),
-        ("line_node_ns", 100, ZEN3_LINE),
-        ("line_remote_ns", 200, ZEN3_LINE),
+        ("wakeup_llc_ns", 184, EIGHT_LINES),
+        ("wakeup_node_ns", 856, EIGHT_LINES),
+        ("wakeup_remote_ns", 1_576, EIGHT_LINES),
+        ("line_core_ns", 10, ZEN3_LINE),
+        ("line_llc_ns", 23, ZEN3_LINE),
+        ("line_node_ns", 107, ZEN3_LINE),
+        ("line_remote_ns", 197, ZEN3_LINE),
+        ("line_contended_ns", 6, MILAN_ADDS),
+        ("line_contended_far_ns", 17, MILAN_ADDS),
         ("rq_lock_ns", 310, HELD),
     ],
     sources: &[
@@ -100,8 +113,9 @@ pub(super) const GRAVITON96: Preset = Preset {
             34,
             "a KB at core_megabytes_per_s: no source says how much faster the cache is",
         ),
-        ("wakeup_llc_ns", 400, EIGHT_LINES),
-        ("line_llc_ns", 50, "order of magnitude of core-to-core latencies over a mesh of some hundred nodes"),
+        ("wakeup_llc_ns", 368, EIGHT_LINES),
+        ("line_llc_ns", 46, NEOVERSE_LINE),
+        ("line_contended_ns", 9, NEOVERSE_ADDS),
         ("rq_lock_ns", 310, HELD),
     ],
     sources: &[
@@ -141,10 +155,13 @@ pub(super) const XEON64: Preset = Preset {
         ("refill_core_ns_per_kb", 41, "a KB at cached_megabytes_per_s"),
         ("refill_llc_ns_per_kb", 85, "a KB at core_megabytes_per_s"),
         ("refill_node_ns_per_kb", 142, "refill_llc_ns_per_kb from another node, by remote_permille"),
-        ("wakeup_llc_ns", 560, EIGHT_LINES),
-        ("wakeup_remote_ns", 1_120, EIGHT_LINES),
-        ("line_llc_ns", 70, SKYLAKE_LINE),
-        ("line_remote_ns", 140, "order of magnitude: twice as long between sockets"),
+        ("wakeup_llc_ns", 384, EIGHT_LINES),
+        ("wakeup_remote_ns", 1_088, EIGHT_LINES),
+        ("line_core_ns", 7, CASCADE_LAKE_LINE),
+        ("line_llc_ns", 48, CASCADE_LAKE_LINE),
+        ("line_remote_ns", 136, CASCADE_LAKE_LINE),
+        ("line_contended_ns", 22, SKYLAKE_ADDS),
+        ("line_contended_far_ns", 24, SKYLAKE_ADDS),
         ("rq_lock_ns", 310, HELD),
     ],
     sources: &[
