@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::limit;
-use crate::program::program;
+use crate::program;
 
 /// How long each test goes on injecting at least: until a fault has come through, too, however busy the machine is.
 const BUDGET: Duration = Duration::from_secs(6);
@@ -85,7 +85,7 @@ fn testdata(name: &str) -> String {
 }
 
 fn program(arguments: &[&str]) -> Command {
-    let mut command = program();
+    let mut command = program::program();
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::answer;
 use crate::limit;
-use crate::program::program;
+use crate::program;
 use crate::schema;
 
 fn program() -> Command {
-    program()
+    program::program()
 }
 
 fn fairlab(arguments: &[&str]) -> Output {
