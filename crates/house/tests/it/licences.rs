@@ -33,7 +33,7 @@ const ALLOWED: [(&str, &str); 16] = [
 /// How many crates of others the workspace may build, tests and benchmarks included.
 ///
 /// Every crate is code that somebody must read, build and trust: raise this only for one that saves more than that.
-const THIRD_PARTY_CRATES_MAX: usize = 120;
+const THIRD_PARTY_CRATES_MAX: usize = 121;
 
 /// A licence expression of SPDX 2.3, annex D.
 #[derive(Debug, PartialEq, Eq)]

@@ -201,19 +201,7 @@ impl<C: SchedulerCore> Engine<C> {
                 }
                 self.leave_system_call(cpu, cost);
             }
-            SystemCall::Clone(spec, id) => {
-                let program = self.threads[index].program;
-                let task = self.create_thread(program, id, &spec, cpu, Some(index));
-                self.core.report_fork(task);
-                if self.core.group_of(task) != self.core.group_of(self.threads[index].task) {
-                    self.report_group_of(program, task);
-                }
-                self.core.wake_up_new_task(cpu, task);
-                self.make_requests();
-                self.interrupt_marked(Some(cpu));
-                let lines = self.used_lines(cpu);
-                self.leave_system_call(cpu, lines);
-            }
+            SystemCall::Clone(spec, id) => self.clone_thread(cpu, index, &spec, id),
             SystemCall::SchedYield => {
                 self.core.yield_task(cpu);
                 self.schedule(cpu, TaskState::RUNNABLE);
@@ -245,6 +233,21 @@ impl<C: SchedulerCore> Engine<C> {
                 self.goes_on(cpu, progress);
             }
         }
+    }
+
+    /// The running thread creates another one.
+    fn clone_thread(&mut self, cpu: Cpu, index: usize, spec: &ThreadSpec, id: ThreadId) {
+        let program = self.threads[index].program;
+        let task = self.create_thread(program, id, spec, cpu, Some(index));
+        self.core.report_fork(task);
+        if self.core.group_of(task) != self.core.group_of(self.threads[index].task) {
+            self.report_group_of(program, task);
+        }
+        self.core.wake_up_new_task(cpu, task);
+        self.make_requests();
+        self.interrupt_marked(Some(cpu));
+        let lines = self.used_lines(cpu);
+        self.leave_system_call(cpu, lines);
     }
 
     /// The work of a system call is done; waking somebody may be part of that call.
