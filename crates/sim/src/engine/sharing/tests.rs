@@ -216,8 +216,7 @@ fn a_wakeup_that_is_left_takes_no_lock_of_another_queue() {
         let mut engine = Engine::new(kernel.parse().expect("a kernel"), shared([1, 2, 1, 1], figures), 1);
         let waker = vec![Action::Run(Ns::from_ms(5)), Action::Wake(ThreadId(2)), Action::Exit];
         let wakee = vec![Action::Wait, Action::Exit];
-        let threads =
-            vec![(on("0", MemoryUse::default()), waker), (on("1", MemoryUse::default()), wakee)];
+        let threads = vec![(on("0", MemoryUse::default()), waker), (on("1", MemoryUse::default()), wakee)];
         engine.start(Script::new(threads));
         let mut end = 0;
         let mut sink = sink_fn(|event: &Event<'_>| {
