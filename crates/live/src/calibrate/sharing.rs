@@ -94,6 +94,7 @@ pub(super) fn sharing(
     tell("cache lines");
     found.lines(&places, here, samples)?;
     found.lack(&["rq_lock_ns"], INSIDE);
+    found.lack(&["line_cluster_ns", "wakeup_cluster_ns"], "clusters are not told apart");
     found.lack(&["working_set_kb"], "each program has its own");
     Ok(found)
 }
@@ -309,20 +310,15 @@ impl SharingMeasurement {
                 None => self.lack(&[name], "no CPU is so far away here"),
             }
         }
-        self.lack(&["line_cluster_ns", "wakeup_cluster_ns"], "clusters are not told apart");
-        let of_cache = places.within(here, CpuDistance::Llc);
-        let all = places.all.iter().map(|place| place.cpu).collect::<Vec<_>>();
-        self.contended("line_contended_ns", &of_cache, of_cache.len() > 1)?;
-        self.contended("line_contended_far_ns", &all, all.len() > of_cache.len())
-    }
-
-    fn contended(&mut self, name: &'static str, cpus: &[usize], has_them: bool) -> Result<(), String> {
-        if !has_them {
-            self.lack(&[name], "no CPU is so far away here");
-            return Ok(());
+        let cpus = places.all.iter().map(|place| place.cpu).collect::<Vec<_>>();
+        if cpus.len() > 1 {
+            let times = contended_adds(&cpus)?;
+            self.add(
+                "contended_add_ns",
+                times,
+                format!("an atomic add while {} CPUs add to one word", cpus.len()),
+            );
         }
-        let times = contended_adds(cpus)?.into_iter().map(|time| time / cpus.len() as f64).collect();
-        self.add(name, times, format!("from add to add while {} CPUs add to one word", cpus.len()));
         Ok(())
     }
 }

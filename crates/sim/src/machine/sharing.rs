@@ -79,8 +79,6 @@ figures! {
     line_llc_ns, 1_000_000, "A cache line that another core of the last-level cache has written";
     line_node_ns, 1_000_000, "A cache line that a core of another last-level cache of the node has written";
     line_remote_ns, 1_000_000, "A cache line that a core of another node has written";
-    line_contended_ns, 1_000_000, "From use to use of a line that CPUs of one last-level cache wait for; 0: it travels first";
-    line_contended_far_ns, 1_000_000, "From use to use of a line that CPUs of several last-level caches wait for; 0: it travels first";
     rq_lock_ns, 1_000_000, "How long the lock of a runqueue is held by who queues there or switches";
 }
 

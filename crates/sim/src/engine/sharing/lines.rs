@@ -1,8 +1,7 @@
 //! Cache lines that several CPUs use: each use waits until the line has come from those who have it.
 //!
-//! A reader fetches it from the nearest copy. A writer waits for the farthest, since all copies end. Who comes while writers wait
-//! has it no sooner than a contended line goes from use to use. So a use costs more, the more CPUs contend. Readers get their
-//! copies side by side. Who holds a line alone pays nothing.
+//! A reader fetches it from the nearest copy. A writer waits for the farthest, since all copies end. It goes to one CPU after the
+//! other, so a use costs more, the more CPUs contend and the farther they are from each other. Who holds a line alone pays nothing.
 //!
 //! Departs: who waits is served in turn; real machines serve neighbours of the present owner first. A copy is there from when it is asked
 //! for, and never evicted.
@@ -21,10 +20,8 @@ use crate::scheduler_core::{LineUse, SharedLine};
 struct CacheLine {
     /// Who has a copy: one CPU that has written, or all that have read since.
     holders: CpuMask,
-    /// When the last of the writers has it.
+    /// When the last of those who have asked has it.
     free: Ns,
-    /// Who has asked since nobody had to wait.
-    waiting: CpuMask,
 }
 
 /// All lines.
@@ -58,32 +55,21 @@ impl CacheLine {
         Ns(distance.of(sharing.lines()))
     }
 
-    /// What passes from the use before until that of `cpu`, where both wait for it.
-    fn gap(&mut self, sharing: &Sharing, topology: &Topology, cpu: Cpu, far: Ns) -> Ns {
-        self.waiting.set(cpu);
-        let one_cache = topology.llc_mask(cpu).contains_all(&self.waiting);
-        let known = if one_cache { sharing.line_contended_ns } else { sharing.line_contended_far_ns };
-        if known > 0 { Ns(known).min(far) } else { far }
-    }
-
     /// `cpu` uses it at `now`. Returns for how long it waits.
     fn use_by(&mut self, sharing: &Sharing, topology: &Topology, cpu: Cpu, writes: bool, now: Ns) -> Ns {
         if self.is_at_hand(cpu, writes) {
             return Ns::ZERO;
         }
         let far = self.far(sharing, topology, cpu, writes);
-        let mut comes = now + far;
-        if self.free > now {
-            comes = comes.max(self.free + self.gap(sharing, topology, cpu, far));
-        } else {
-            self.waiting = CpuMask::single(cpu);
-        }
         if writes {
-            (self.holders, self.free) = (CpuMask::single(cpu), comes);
+            self.holders = CpuMask::single(cpu);
         } else {
             self.holders.set(cpu);
         }
-        comes.since(now)
+        if far > Ns::ZERO {
+            self.free = self.free.max(now) + far;
+        }
+        self.free.since(now)
     }
 }
 
@@ -186,12 +172,6 @@ mod tests {
     }
 
     #[test]
-    fn readers_wait_for_a_writer_and_not_for_each_other() {
-        let uses = [(0, true, 1000), (8, true, 1000), (2, false, 1000), (4, false, 1000), (6, false, 1000)];
-        assert_eq!(waits(SHARING, uses), [0, 200, 400, 300, 230], "from the nearest who has asked");
-    }
-
-    #[test]
     fn cpus_of_a_cluster_are_nearer_where_the_machine_says_how_far() {
         let machine = Topology::regular(1, 1, 8, 1, SmtNumbering::Adjacent).expect("a machine");
         let machine = machine.with_clusters(&[0, 0, 0, 0, 1, 1, 1, 1]).expect("clusters");
@@ -209,15 +189,6 @@ mod tests {
     fn who_comes_while_others_wait_waits_for_them() {
         let all = [0, 2, 4, 8, 0].map(|cpu| (cpu, true, 1000));
         assert_eq!(waits(SHARING, all), [0, 30, 130, 330, 530]);
-        let quick = Sharing { line_contended_ns: 10, line_contended_far_ns: 40, ..SHARING };
-        assert_eq!(waits(quick, all), [0, 30, 100, 200, 240], "its own way, or the line's pace");
-        let two = [0, 2, 0, 2, 0].map(|cpu| (cpu, true, 1000));
-        assert_eq!(waits(quick, two), [0, 30, 40, 50, 60]);
-        assert_eq!(
-            waits(quick, [(0, true, 1000), (8, true, 2000), (0, true, 3000)]),
-            [0, 200, 200],
-            "in peace"
-        );
     }
 
     #[test]

@@ -26,12 +26,6 @@ const ZEN3_LINE: &str =
 const NEOVERSE_LINE: &str = "measured: core-to-core latency of Graviton3, median (nviennot/core-to-core-latency); of Graviton4 there is none";
 const CASCADE_LAKE_LINE: &str =
     "measured: core-to-core latency of two Xeon Gold 6242, median (nviennot/core-to-core-latency)";
-/// Atomic increments of one word by so many CPUs at once, divided by their number: the data of "Is Parallel Programming Hard",
-/// <https://github.com/paulmckrcu/perfbook>, CodeSamples/count/data and count/atomic_hps.eps; and
-/// <https://github.com/travisdowns/concurrency-hierarchy-bench>, results/g2-16.
-const MILAN_ADDS: &str = "measured: from increment to increment of one word, on EPYC 7003: by 8 CPUs; by 160 (perfbook, count_atomic:u.amd-milan)";
-const SKYLAKE_ADDS: &str = "measured: from increment to increment of one word, on Xeon 8176: by 28 CPUs of a socket; by 56 of two (perfbook, atomic_hps)";
-const NEOVERSE_ADDS: &str = "measured: from increment to increment of one word by 16 CPUs of Graviton2 (travisdowns/concurrency-hierarchy-bench)";
 
 /// Two sockets of AMD's EPYC 7003.
 pub(super) const ZEN3: Preset = Preset {
@@ -69,8 +63,6 @@ pub(super) const ZEN3: Preset = Preset {
         ("line_llc_ns", 23, ZEN3_LINE),
         ("line_node_ns", 107, ZEN3_LINE),
         ("line_remote_ns", 197, ZEN3_LINE),
-        ("line_contended_ns", 6, MILAN_ADDS),
-        ("line_contended_far_ns", 17, MILAN_ADDS),
         ("rq_lock_ns", 310, HELD),
     ],
     sources: &[
@@ -115,7 +107,6 @@ pub(super) const GRAVITON96: Preset = Preset {
         ),
         ("wakeup_llc_ns", 368, EIGHT_LINES),
         ("line_llc_ns", 46, NEOVERSE_LINE),
-        ("line_contended_ns", 9, NEOVERSE_ADDS),
         ("rq_lock_ns", 310, HELD),
     ],
     sources: &[
@@ -160,8 +151,6 @@ pub(super) const XEON64: Preset = Preset {
         ("line_core_ns", 7, CASCADE_LAKE_LINE),
         ("line_llc_ns", 48, CASCADE_LAKE_LINE),
         ("line_remote_ns", 136, CASCADE_LAKE_LINE),
-        ("line_contended_ns", 22, SKYLAKE_ADDS),
-        ("line_contended_far_ns", 24, SKYLAKE_ADDS),
         ("rq_lock_ns", 310, HELD),
     ],
     sources: &[
