@@ -111,7 +111,7 @@ pub fn end_of(rows: &[&ComparisonRow], left: usize) -> LookEnd {
     let known = rows.iter().all(|row| row.values.len() >= TOO_FAR_FROM);
     match open.is_empty() {
         true => LookEnd::Sure,
-        false if known && open.iter().all(|row| is_too_far(row)) => LookEnd::TooFar,
+        false if known && open.iter().all(is_too_far) => LookEnd::TooFar,
         false => LookEnd::Open,
     }
 }

@@ -372,7 +372,7 @@ impl ExecutorState {
                 }
             }
             Action::Sleep(time) | Action::Io(time) | Action::Await(time) | Action::AwaitOn(time, _) => {
-                sleep(time)
+                sleep(time);
             }
             Action::SystemCall(work) | Action::OfferingSystemCall { work, .. } => {
                 self.pace.work_in_kernel(work);

@@ -112,7 +112,8 @@ fn a_damaged_file_gives_nothing_wrong() {
             0 => bytes.truncate(chance(0) % whole.len()),
             1 => bytes[..4096][chance(1) % 4096] ^= 1 << (chance(2) % 8),
             2 => {
-                (0..20).for_each(|flip| bytes[chance(2 + flip) % whole.len()] ^= 1 << (chance(40 + flip) % 8))
+                (0..20)
+                    .for_each(|flip| bytes[chance(2 + flip) % whole.len()] ^= 1 << (chance(40 + flip) % 8));
             }
             _ => {
                 let page = chance(3) % (whole.len() / 4096) * 4096;

@@ -197,10 +197,10 @@ fn print(value: &Value, format: WatchFormat) -> Result<(), CliError> {
 }
 
 fn provenance_of(answer: &WatchAnswer, first_seed: u64) -> Provenance {
-    let names = answer.kernels.iter().filter_map(|kernel| kernel.name.as_deref());
+    let mut names = answer.kernels.iter().filter_map(|kernel| kernel.name.as_deref());
     let origin = if answer.range.starts_with("src:") { Origin::Driven } else { Origin::Modelled };
-    let ends = [names.clone().next(), names.last()].into_iter().flatten();
-    let all = ends.fold(provenance::here().by(origin), |all, name| all.kernel(name));
+    let ends = [names.next(), names.next_back()].into_iter().flatten();
+    let all = ends.fold(provenance::here().by(origin), Provenance::kernel);
     let machines = answer.cases.iter().map(|case| &case.machine);
     machines.fold(all, Provenance::machine).seeds([first_seed])
 }
