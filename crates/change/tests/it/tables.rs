@@ -50,6 +50,7 @@ impl TableCrew {
         let waits = json!({ "min": null, "max": null, "sum": "0", "buckets": [] });
         json!({
             "cell": cell["cell"],
+            "output": "", "trace_losses": "", "schedstat": "", "schedstat_searches": "", "cgroups": "", "tasks": "", "probes": "",
             "counts": {
                 "runs": 1, "observed_ns": 1, "cpu_ns": 1, "idle_ns": 0, "unconserved_ns": 0, "switches": 0,
                 "involuntary_switches": 0, "migrations": 0, "wakeup_latency_ns": waits

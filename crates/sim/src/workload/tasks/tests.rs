@@ -554,7 +554,7 @@ fn with_kworkers(kernel: &str, queue: &str) -> (Vec<Cpu>, Vec<Cpu>, f64) {
 /// To v5.5 each wakeup by the kworker of its own CPU sends the client to another, idle one.
 #[test]
 fn the_kworker_of_its_cpu_keeps_the_client_there() {
-    for kernel in ["v5.6", "v6.12"] {
+    for kernel in ["v5.6", "v6.6"] {
         let (client, kworkers, calls) = with_kworkers(kernel, "via = 'kworker'");
         assert!(client.len() <= 3, "{kernel}: once it is awake beside its kworker it stays: {client:?}");
         assert!(
