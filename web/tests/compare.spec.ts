@@ -159,6 +159,8 @@ test("all of it can be reached by keyboard", async ({ page, answer }) => {
 });
 
 test("a screen reader has a name for each image, and nothing that it cannot tell", async ({ page, answer }) => {
+  // Looking at every element twice takes most of a minute on a machine that tests kernels beside it.
+  test.slow();
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await open(page, answer.html);
