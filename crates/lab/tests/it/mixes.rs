@@ -44,6 +44,20 @@ fn a_neighbour_slows_a_workload_and_leaves_it_its_headline() {
     assert_eq!(headline, "throughput");
 }
 
+/// To v5.5 each wakeup by the kworker of its own CPU sends the client to another, idle one; without the rule v5.6 does that, too.
+#[test]
+fn who_is_woken_by_the_kworker_of_its_cpu_stays_there() {
+    let moves = |kernel: &str| {
+        let file = example("workloads/xfs-log.toml");
+        let result = result(kernel, &[&file], "layout:1x1x8x1", Ns::from_ms(200));
+        result.metric("migrations_per_s").expect("a rate")
+    };
+    for (kernel, stays) in [("v5.6", true), ("v5.5", false), ("v5.6-kthread-stacking", false)] {
+        let moves = moves(kernel);
+        assert!(if stays { moves < 100.0 } else { moves > 1_000.0 }, "{kernel}: {moves} a second");
+    }
+}
+
 /// Weights, a quota, cpusets and a move come out as they are on paper, by the model and by kernels' own code.
 #[test]
 fn places_do_on_own_code_what_they_do_in_the_model() {
