@@ -100,18 +100,22 @@ const TOO_FAR: usize = 10;
 /// Fewer runs tell too little of how many more it would take.
 const TOO_FAR_FROM: usize = 14;
 
-/// Whether these rows are sure, or never will be with so many runs more.
-pub fn end_of(rows: &[&ComparisonRow], left: usize) -> LookEnd {
-    let open = rows.iter().filter(|row| row.verdict == MetricVerdict::Undecided).collect::<Vec<_>>();
-    let is_too_far = |row: &&&ComparisonRow| match row.more {
+/// Whether what would decide is far beyond the runs that are left.
+pub fn is_too_far(more: Option<MoreRuns>, left: usize) -> bool {
+    match more {
         Some(MoreRuns::TooMany) => true,
         Some(MoreRuns::About(more)) => more > TOO_FAR * left,
         None => false,
-    };
+    }
+}
+
+/// Whether these rows are sure, or never will be with so many runs more.
+pub fn end_of(rows: &[&ComparisonRow], left: usize) -> LookEnd {
+    let open = rows.iter().filter(|row| row.verdict == MetricVerdict::Undecided).collect::<Vec<_>>();
     let known = rows.iter().all(|row| row.values.len() >= TOO_FAR_FROM);
     match open.is_empty() {
         true => LookEnd::Sure,
-        false if known && open.iter().all(is_too_far) => LookEnd::TooFar,
+        false if known && open.iter().all(|row| is_too_far(row.more, left)) => LookEnd::TooFar,
         false => LookEnd::Open,
     }
 }

@@ -3,14 +3,12 @@
 //! Must not know: how runs are made.
 
 use fairlab_analysis::statistics::{
-    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookLevels, MetricVerdict, MoreRuns, adjusted, judge,
-    more_runs, paired, paired_at_look,
+    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookLevels, MetricVerdict, adjusted, judge, more_runs,
+    paired, paired_at_look,
 };
+use fairlab_change::compare::is_too_far;
 
 use crate::case_runs::{CaseRuns, LineStep, SeedRange};
-
-/// A look that would need so many times the runs that are left ends the question.
-const TOO_FAR: usize = 10;
 
 /// Fewer runs tell too little of how many more it would take.
 const TOO_FAR_FROM: usize = 9;
@@ -67,15 +65,10 @@ impl Hypothesis {
     /// Closes it where more runs would alter nothing, or far too many would be needed.
     fn close(&mut self, left: usize) {
         let more = self.estimate.and_then(|estimate| more_runs(&estimate, self.margin, FALSE_DISCOVERY_RATE));
-        let is_too_far = match more {
-            Some(MoreRuns::TooMany) => true,
-            Some(MoreRuns::About(more)) => more > TOO_FAR * left,
-            None => false,
-        };
         let is_small =
             self.estimate.and_then(|estimate| estimate.p).is_some_and(|p| p > FALSE_DISCOVERY_RATE);
-        self.is_closed =
-            self.verdict() != MetricVerdict::Undecided || self.runs >= TOO_FAR_FROM && is_too_far && is_small;
+        self.is_closed = self.verdict() != MetricVerdict::Undecided
+            || self.runs >= TOO_FAR_FROM && is_too_far(more, left) && is_small;
     }
 
     /// How the two relate in runs that took no part in finding it, and whether that confirms it.

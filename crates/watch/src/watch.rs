@@ -70,6 +70,12 @@ impl WatchSpec {
     }
 }
 
+impl WatchEffort<'_> {
+    fn maker(&self) -> RunMaker<'_> {
+        RunMaker { jobs: self.jobs, store: self.store, on_progress: self.on_progress, stop: self.stop }
+    }
+}
+
 /// What was found by now.
 struct Watch<'e> {
     spec: WatchSpec,
@@ -94,15 +100,6 @@ pub fn watch(spec: WatchSpec, effort: WatchEffort<'_>) -> Result<WatchAnswer, La
 }
 
 impl Watch<'_> {
-    fn maker(&self) -> RunMaker<'_> {
-        RunMaker {
-            jobs: self.effort.jobs,
-            store: self.effort.store,
-            on_progress: self.effort.on_progress,
-            stop: self.effort.stop,
-        }
-    }
-
     /// Runs each kernel of each case. A case that cannot be run is left out.
     fn screen(&mut self) -> Result<(), LabError> {
         let cases = std::mem::take(&mut self.spec.catalogue.cases);
@@ -151,7 +148,7 @@ impl Watch<'_> {
             self.spec.catalogue.skip(kernel, &error);
         }
         let mut runs = CaseRuns::of(setting, case.metrics.clone());
-        let stopped = runs.screen(&self.spec.line, self.spec.thorough, self.maker())?;
+        let stopped = runs.screen(&self.spec.line, self.spec.thorough, self.effort.maker())?;
         Ok((!stopped.0).then_some(runs))
     }
 
@@ -193,13 +190,7 @@ impl Watch<'_> {
         classes: &[usize],
         wanted: (usize, SeedRange),
     ) -> Result<bool, LabError> {
-        let maker = RunMaker {
-            jobs: self.effort.jobs,
-            store: self.effort.store,
-            on_progress: self.effort.on_progress,
-            stop: self.effort.stop,
-        };
-        let stopped = self.runs[case].ensure(classes, wanted, maker)?;
+        let stopped = self.runs[case].ensure(classes, wanted, self.effort.maker())?;
         self.is_partial |= stopped.0;
         Ok(stopped.0)
     }
