@@ -28,15 +28,52 @@ impl fmt::Debug for Digest {
 pub struct DigestSink {
     state: Box<Xxh3>,
     /// What is still to be hashed: many events at once take less time than one after the other.
-    pending: Vec<u8>,
+    pending: Box<Pending>,
 }
 
 /// Bytes that are hashed at once.
 const BLOCK: usize = 8 << 10;
 
+/// Bytes that the numbers and names of one event stay within.
+const NUMBERS: usize = 1 << 10;
+
+/// Texts of more bytes are hashed where they are.
+const SHORT: usize = 64;
+
+/// The bytes of some events.
+struct Pending {
+    bytes: [u8; BLOCK + NUMBERS],
+    used: usize,
+}
+
+impl Pending {
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, bytes: &[u8; N]) {
+        self.bytes[self.used..self.used + N].copy_from_slice(bytes);
+        self.used += N;
+    }
+
+    #[inline(always)]
+    fn number(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    #[inline(always)]
+    fn task(&mut self, comm: &Comm, pid: Pid) {
+        self.put(comm.padded());
+        self.number(pid.0 as u64);
+    }
+
+    fn hash_into(&mut self, state: &mut Xxh3) {
+        state.update(&self.bytes[..self.used]);
+        self.used = 0;
+    }
+}
+
 impl Default for DigestSink {
     fn default() -> DigestSink {
-        DigestSink { state: Box::new(Xxh3::new()), pending: Vec::with_capacity(BLOCK + 512) }
+        let pending = Pending { bytes: [0; BLOCK + NUMBERS], used: 0 };
+        DigestSink { state: Box::new(Xxh3::new()), pending: Box::new(pending) }
     }
 }
 
@@ -50,77 +87,79 @@ impl DigestSink {
     /// The digest of all events so far.
     pub fn digest(&self) -> Digest {
         let mut state = self.state.clone();
-        state.update(&self.pending);
+        state.update(&self.pending.bytes[..self.pending.used]);
         Digest(state.digest128())
+    }
+
+    #[inline(always)]
+    fn text(&mut self, text: &[u8]) {
+        self.pending.number(text.len() as u64);
+        if text.len() <= SHORT {
+            let used = self.pending.used;
+            self.pending.bytes[used..used + text.len()].copy_from_slice(text);
+            self.pending.used = used + text.len();
+        } else {
+            self.long_text(text);
+        }
+    }
+
+    #[cold]
+    fn long_text(&mut self, text: &[u8]) {
+        self.pending.hash_into(&mut self.state);
+        self.state.update(text);
+    }
+
+    #[inline(always)]
+    fn kind(&mut self, kind: &EventKind<'_>) {
+        self.text(kind.name().as_bytes());
+        match kind {
+            EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => {
+                self.text(fields.text().as_bytes());
+            }
+            EventKind::Marker { text } => self.text(text.as_bytes()),
+            EventKind::Lost { count } => self.pending.number(count.unwrap_or(u64::MAX)),
+            _ => kind.give_fields(self),
+        }
     }
 }
 
 impl Sink for DigestSink {
     fn event(&mut self, event: &Event<'_>) {
-        let record = &mut self.pending;
-        number(record, event.time.0);
-        number(record, u64::from(event.cpu.0));
-        task(record, &event.context.comm, event.context.pid);
-        number(record, event.context.tgid.0 as u64);
-        text(record, event.context.flags.as_bytes());
-        kind(record, &event.kind);
-        if record.len() >= BLOCK {
-            self.state.update(record);
-            record.clear();
+        let pending = &mut *self.pending;
+        pending.number(event.time.0);
+        pending.number(u64::from(event.cpu.0));
+        pending.task(&event.context.comm, event.context.pid);
+        pending.number(event.context.tgid.0 as u64);
+        self.text(event.context.flags.as_bytes());
+        self.kind(&event.kind);
+        if self.pending.used >= BLOCK {
+            self.pending.hash_into(&mut self.state);
         }
     }
-}
-
-fn number(record: &mut Vec<u8>, value: u64) {
-    record.extend_from_slice(&value.to_le_bytes());
-}
-
-fn text(record: &mut Vec<u8>, bytes: &[u8]) {
-    number(record, bytes.len() as u64);
-    record.extend_from_slice(bytes);
-}
-
-fn task(record: &mut Vec<u8>, comm: &Comm, pid: Pid) {
-    record.extend_from_slice(comm.padded());
-    number(record, pid.0 as u64);
 }
 
 /// Feeds the fields of a tracepoint.
-struct DigestFields<'r>(&'r mut Vec<u8>);
-
-impl<'t> FieldSink<'t> for DigestFields<'_> {
+impl<'t> FieldSink<'t> for DigestSink {
     #[inline(always)]
     fn field(&mut self, _: &'static TracepointField, value: TracepointValue<'t>) {
-        let record = &mut *self.0;
+        let pending = &mut *self.pending;
         match value {
-            TracepointValue::Comm(comm) => record.extend_from_slice(comm.padded()),
-            TracepointValue::Pid(pid) => number(record, pid.0 as u64),
-            TracepointValue::Prio(prio) => number(record, prio.0 as u64),
-            TracepointValue::Cpu(cpu) => number(record, cpu.0.into()),
-            TracepointValue::State(state) => number(record, state.bits().into()),
-            TracepointValue::Nanoseconds(time) => number(record, time.0),
-            TracepointValue::Unsigned(value) => number(record, value),
-            TracepointValue::Signed(value) => number(record, value as u64),
-            TracepointValue::Count(count) => number(record, count.into()),
-            TracepointValue::Text(value) => text(record, value.as_bytes()),
-            TracepointValue::Flag(flag) => number(record, flag.map_or(2, u64::from)),
+            TracepointValue::Comm(comm) => pending.put(comm.padded()),
+            TracepointValue::Pid(pid) => pending.number(pid.0 as u64),
+            TracepointValue::Prio(prio) => pending.number(prio.0 as u64),
+            TracepointValue::Cpu(cpu) => pending.number(cpu.0.into()),
+            TracepointValue::State(state) => pending.number(state.bits().into()),
+            TracepointValue::Nanoseconds(time) => pending.number(time.0),
+            TracepointValue::Unsigned(value) => pending.number(value),
+            TracepointValue::Signed(value) => pending.number(value as u64),
+            TracepointValue::Count(count) => pending.number(count.into()),
+            TracepointValue::Text(value) => self.text(value.as_bytes()),
+            TracepointValue::Flag(flag) => pending.number(flag.map_or(2, u64::from)),
             TracepointValue::NanosecondsUntil(value) => {
-                number(record, value.is_some().into());
-                number(record, value.unwrap_or(0));
+                pending.number(value.is_some().into());
+                pending.number(value.unwrap_or(0));
             }
         }
-    }
-}
-
-fn kind(record: &mut Vec<u8>, kind: &EventKind<'_>) {
-    text(record, kind.name().as_bytes());
-    match kind {
-        EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => {
-            text(record, fields.text().as_bytes());
-        }
-        EventKind::Marker { text: marker } => text(record, marker.as_bytes()),
-        EventKind::Lost { count } => number(record, count.unwrap_or(u64::MAX)),
-        _ => kind.give_fields(&mut DigestFields(record)),
     }
 }
 

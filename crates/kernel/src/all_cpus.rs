@@ -6,6 +6,7 @@
 use fairlab_event::Cpu;
 
 use crate::cfs_rq::CfsRq;
+use crate::cfs_rqs::CfsRqs;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
@@ -102,7 +103,7 @@ pub(crate) struct Shared {
     pub topology: Topology,
     pub sysctl: Sysctl,
     pub cpus: IdTable<CpuContext>,
-    pub cfs_rqs: IdTable<CfsRq>,
+    pub cfs_rqs: CfsRqs,
     pub entities: IdTable<SchedEntity>,
     pub tasks: IdTable<Task>,
     pub groups: IdTable<TaskGroup>,

@@ -20,6 +20,7 @@ mod gathering;
 mod groups;
 mod imbalance;
 mod interval;
+mod kept_sums;
 mod migrate;
 mod newidle;
 mod nohz;

@@ -126,7 +126,7 @@ impl CpuMask {
 
     /// Whether every CPU of `other` is in this set.
     pub fn contains_all(&self, other: &CpuMask) -> bool {
-        other.and_not(self).is_empty()
+        other.used().iter().zip(&self.words).all(|(other, word)| other & !word == 0)
     }
 
     /// The lowest CPU (`cpumask_first`).

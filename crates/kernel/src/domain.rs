@@ -224,6 +224,8 @@ pub struct SchedDomains {
     cpus: Vec<CpuDomains>,
     cpu_capacity_orig: Vec<u64>,
     cpu_capacity: Vec<u64>,
+    /// CPUs that have less left for fair tasks than they can do.
+    pressed: CpuMask,
     root: RootDomain,
 }
 
@@ -284,6 +286,11 @@ impl SchedDomains {
         &self.groups[id.0 as usize]
     }
 
+    /// All groups of all domains, by their numbers.
+    pub(crate) fn all_groups(&self) -> &[SchedGroup] {
+        &self.groups
+    }
+
     /// What all points of view on a group share.
     pub fn capacity_of_group(&self, id: SchedGroupId) -> &GroupCapacity {
         &self.capacities[self.group(id).capacity.0 as usize]
@@ -328,6 +335,11 @@ impl SchedDomains {
     /// The same, to change.
     pub fn root_mut(&mut self) -> &mut RootDomain {
         &mut self.root
+    }
+
+    /// Whether all CPUs of a group have all of their capacity left for fair tasks.
+    pub(crate) fn is_unpressed(&self, group: &SchedGroup) -> bool {
+        self.pressed.iter_both(&group.span).next().is_none()
     }
 
     /// A CPU's capacity when nothing but fair tasks uses it (`rq::cpu_capacity_orig`).

@@ -15,6 +15,7 @@ mod ablation;
 mod all_cpus;
 pub mod balance;
 mod cfs_rq;
+mod cfs_rqs;
 pub mod core;
 pub mod cpufreq;
 mod cpumask;

@@ -10,30 +10,35 @@ mod load;
 #[path = "load/timed.rs"]
 mod timing;
 
+use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{DigestSink, Ns, Sink};
-use fairlab_sim::Engine;
+use fairlab_sim::{Engine, Machine};
 use load::{Mix, machine};
 use timing::timed;
 
+/// `sink`: its name, and where events go.
 fn measure(
     kernel: &str,
-    cpus: u32,
-    hz: u64,
-    load: &str,
+    (load, machine): (&str, Machine),
     workload: Box<Mix>,
     simulated: Ns,
-    sink: Option<&mut dyn Sink>,
+    (name, sink): (&str, Option<&mut dyn Sink>),
 ) {
-    let label = format!(
-        "{kernel} {cpus:>4} CPUs, {load:<20} {:<9}",
-        if sink.is_some() { "digest" } else { "no trace" }
-    );
+    let label = format!("{kernel} {:>4} CPUs, {load:<20} {name:<9}", machine.topology.nr_cpus());
     if !std::env::args().skip(1).filter(|word| !word.starts_with("--")).all(|word| label.contains(&word)) {
         return;
     }
-    let engine = Engine::new(kernel.parse().expect("a kernel"), machine(cpus, hz), 1);
+    let engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
     let speed = timed(engine, workload, simulated, sink);
     println!("{label} {speed} {:>7.1} x real time", simulated.as_secs_f64() / speed.spent);
+}
+
+/// As `fairlab run` has it: with the machine's own chance and costs, the digest of all events and the metrics.
+fn measure_usual(kernel: &str, cpus: u32, layout: &str, simulated: Ns) {
+    let machine = Machine::preset(layout).expect("a machine");
+    let mut sinks = (DigestSink::default(), Metrics::new(cpus as usize, Ns::ZERO));
+    let mix = Mix::new(2 * cpus, cpus / 2, Ns(4_000_000));
+    measure(kernel, ("as users run it, 4 ms", machine), mix, simulated, ("metrics", Some(&mut sinks)));
 }
 
 fn main() {
@@ -41,21 +46,17 @@ fn main() {
         for cpus in [4, 40, 192, 1024] {
             let simulated = Ns(40_000_000_000 / u64::from(cpus));
             let mix = |sleep| Mix::new(2 * cpus, cpus / 2, Ns(sleep));
-            measure(kernel, cpus, 1000, "2 sleepers, 1/2 hog", mix(100_000), simulated, None);
-            measure(
-                kernel,
-                cpus,
-                1000,
-                "2 sleepers, 1/2 hog",
-                mix(100_000),
-                simulated,
-                Some(&mut DigestSink::default()),
-            );
+            let (load, untraced) = (("2 sleepers, 1/2 hog", machine(cpus, 1000)), || ("no trace", None));
+            measure(kernel, load.clone(), mix(100_000), simulated, untraced());
+            let mut digest = DigestSink::default();
+            measure(kernel, load, mix(100_000), simulated, ("digest", Some(&mut digest)));
             let longer = Ns(simulated.0 * 5);
-            measure(kernel, cpus, 1000, "the same, 4 ms", mix(4_000_000), longer, None);
-            measure(kernel, cpus, 250, "4 ms, HZ 250", mix(4_000_000), longer, None);
+            measure(kernel, ("the same, 4 ms", machine(cpus, 1000)), mix(4_000_000), longer, untraced());
+            measure(kernel, ("4 ms, HZ 250", machine(cpus, 250)), mix(4_000_000), longer, untraced());
             let hogs = Mix::new(0, 3 * cpus, Ns::ZERO);
-            measure(kernel, cpus, 1000, "3 hogs", hogs, Ns(simulated.0 * 10), None);
+            measure(kernel, ("3 hogs", machine(cpus, 1000)), hogs, Ns(simulated.0 * 10), untraced());
         }
+        measure_usual(kernel, 40, "layout:1x1x20x2", Ns(5_000_000_000));
+        measure_usual(kernel, 192, "layout:4x1x24x2", Ns(1_000_000_000));
     }
 }

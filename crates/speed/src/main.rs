@@ -25,7 +25,7 @@ use fairlab_native::worker::{Outbox, in_worker};
 use fairlab_native::{ImageFile, LoadedImage, NativeScheduler};
 use fairlab_page::timeline::{TimelineRecorder, TraceDescription};
 use fairlab_page::{PageKind, html};
-use fairlab_sim::{Engine, SchedulerCore};
+use fairlab_sim::{Engine, Machine, SchedulerCore};
 use fairlab_trace::{OutputFormat, ReadOptions, TraceWriter, read_path};
 use load::{Mix, machine};
 use serde_json::json;
@@ -41,7 +41,7 @@ const SWITCHES: u64 = 16_000;
 /// A name, and the work that it stands for; the work gives a text that depends on all of it.
 type Work = (&'static str, fn() -> String);
 
-const WORKS: [Work; 18] = [
+const WORKS: [Work; 20] = [
     ("latency-perfdata", || latency(PERFDATA)),
     ("latency-tracedat", || latency(TRACEDAT)),
     ("latency-perf-script", || latency(PERF_SCRIPT)),
@@ -59,6 +59,8 @@ const WORKS: [Work; 18] = [
     ("run-4", || run(4)),
     ("run-40", || run(40)),
     ("run-192", || run(192)),
+    ("usual-40", || usual(40, "layout:1x1x20x2")),
+    ("usual-192", || usual(192, "layout:4x1x24x2")),
     ("native-40", || native(40)),
 ];
 
@@ -135,8 +137,19 @@ fn digest(cpus: u32) -> String {
 
 /// What `fairlab run` has of each run: the digest, and the metrics.
 fn run(cpus: u32) -> String {
+    digest_and_metrics(cpus, |sinks| model(cpus, Some(sinks)))
+}
+
+/// The same on a machine that users name, with its chance, costs and tick.
+fn usual(cpus: u32, name: &str) -> String {
+    let machine = Machine::preset(name).expect("a machine");
+    let engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
+    digest_and_metrics(cpus, |sinks| format!("{} switches", simulate(engine, cpus, Some(sinks))))
+}
+
+fn digest_and_metrics(cpus: u32, run: impl FnOnce(&mut dyn Sink) -> String) -> String {
     let mut sinks = (DigestSink::default(), Metrics::new(cpus as usize, Ns::ZERO));
-    let switches = model(cpus, Some(&mut sinks));
+    let switches = run(&mut sinks);
     let metrics = sinks.1.finish(Ns::from_secs(1));
     format!("{switches}, digest {}, {} metrics", sinks.0.digest(), metrics.len())
 }

@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::{BalanceDecision, BiasEffect, LbEnv};
+use crate::balance::decided::{BalanceDecision, BiasEffect};
 use crate::generation::Feature;
 use crate::pelt::{source_load, target_load};
 use crate::schedstat::CpuIdleType;
@@ -21,20 +21,14 @@ impl Scheduler {
         }
     }
 
-    /// A CPU's load, with the bias if the try has it.
-    pub(super) fn biased_load(
-        &self,
-        attempt: &LbEnv,
-        cpu: Cpu,
-        load: u64,
-        index: usize,
-        is_local: bool,
-    ) -> u64 {
-        let history = &self.balance.cpus[cpu.index()].cpu_load;
-        match is_local {
-            true => target_load(history, load, index, attempt.lb_bias),
-            false => source_load(history, load, index, attempt.lb_bias),
-        }
+    /// The load of some CPUs together, each with the bias.
+    pub(super) fn biased_load(&self, cpus: impl Iterator<Item = Cpu>, index: usize, is_local: bool) -> u64 {
+        let biased = if is_local { target_load } else { source_load };
+        let of_cpu = |cpu: Cpu| {
+            let history = &self.balance.cpus[cpu.index()].cpu_load;
+            biased(history, self.balanced_load(cpu), index, true)
+        };
+        cpus.map(of_cpu).sum()
     }
 
     /// What the bias made of a decision that is not applied yet.

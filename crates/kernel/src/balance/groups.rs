@@ -5,19 +5,57 @@
 #[cfg(test)]
 mod tests;
 
+use std::cell::Ref;
+
 use fairlab_event::Cpu;
 
 use crate::balance::decided::LbEnv;
+use crate::balance::kept_sums::{KeptSums, QueueSums};
 use crate::balance::rules::{
-    BiggerCpus, CapacityMargin, Comparison, CountedTasks, EnergyOverload, Misfit, ReducedCapacity,
-    SiblingPreference,
+    BiggerCpus, CapacityMargin, Comparison, EnergyOverload, Misfit, ReducedCapacity, SiblingPreference,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
-use crate::domain::{GroupExtent, SchedGroupId, SdFlags, fits_capacity};
+use crate::domain::{GroupExtent, SchedDomain, SchedGroupId, SdFlags, fits_capacity};
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 
+/// What a look at the groups of a domain goes by.
+struct DomainLook<'s> {
+    sd: &'s SchedDomain,
+    kept: Ref<'s, KeptSums>,
+    /// All CPUs of the domain take part.
+    is_whole: bool,
+    /// Which of the loads of the past count; 0 is none.
+    load_index: usize,
+    /// CPUs differ in capacity, and a task that is too large for its own is a state of its group.
+    asym: bool,
+    /// Tasks may prefer another cache than that of their CPU.
+    beyond_cache: bool,
+    /// Only groups with fair tasks can be the busiest, and the others are asked for nothing but their sums.
+    passes_empty: bool,
+}
+
 impl Scheduler {
+    fn look_at_domain(&self, attempt: &LbEnv) -> DomainLook<'_> {
+        let (rules, sd) = (&self.shared.generation.balance, self.domain(attempt.cpu, attempt.level));
+        let biased =
+            if attempt.lb_bias { self.load_index(attempt.cpu, attempt.level, attempt.idle) } else { 0 };
+        let (asym_capacity, gathers) =
+            (sd.flags.has(SdFlags::ASYM_CPUCAPACITY), self.shared.processes.active());
+        DomainLook {
+            sd,
+            kept: self.kept_sums(),
+            is_whole: attempt.cpus == sd.span,
+            load_index: biased,
+            asym: asym_capacity && rules.misfit == Misfit::GroupType,
+            beyond_cache: gathers && !sd.flags.has(SdFlags::SHARE_LLC),
+            passes_empty: rules.comparison == Comparison::GroupTypes
+                && !asym_capacity
+                && self.energy.is_none()
+                && !gathers,
+        }
+    }
+
     /// Sums up the groups of a domain and finds the busiest.
     ///
     /// Kernel: `update_sd_lb_stats()`, kernel/sched/fair.c.
@@ -26,28 +64,41 @@ impl Scheduler {
         let below = attempt.level.checked_sub(1).map(|level| self.domain(attempt.cpu, level).flags);
         let child_prefers = below.is_some_and(|flags| flags.has(SdFlags::PREFER_SIBLING));
         let mut sds = SdLbStats::default();
+        let look = self.look_at_domain(attempt);
         let domain = self.domain_id(attempt.cpu, attempt.level);
         for (index, id) in self.domains.groups(domain).enumerate() {
             let mut sums = match attempt.seen.get(index) {
                 Some(seen) => *seen,
-                None => self.update_sg_lb_stats(attempt, id, index == 0, &mut sds),
-            };
-            self.record_sg_llc_stats(attempt, id, &sums);
-            if index == 0 {
-                sds.local_stat = sums;
-            } else {
-                self.relieve_sibling(attempt, &sds, &mut sums, child_prefers);
-                if self.can_take_from(attempt, &sds, &sums)
-                    && self.packing_allows(attempt, &sds, &sums)
-                    && rules.is_busier(&sds, &sums)
-                {
-                    (sds.busiest, sds.busiest_stat) = (Some(id), sums);
+                None => {
+                    let bears = self.sums_of_group(attempt, &look, id);
+                    sds.scanned += bears.cpus;
+                    sds.overload |= bears.overloaded > 0;
+                    if index > 0 && bears.waiting == 0 && look.passes_empty {
+                        sds.total_load += bears.load;
+                        sds.total_capacity += self.domains.capacity_of_group(id).capacity;
+                        sds.total_util += bears.util;
+                        continue;
+                    }
+                    self.update_sg_lb_stats(attempt, &look, id, bears, &sds)
                 }
-            }
+            };
+            sds.overload |= look.asym && sums.misfit_load > 0;
+            self.record_sg_llc_stats(attempt, id, &sums);
             sds.overutilized |= sums.overutilized;
             sds.total_load += sums.group_load;
             sds.total_capacity += sums.group_capacity;
             sds.total_util += sums.group_util;
+            if index == 0 {
+                sds.local_stat = sums;
+                continue;
+            }
+            self.relieve_sibling(attempt, &sds, &mut sums, child_prefers);
+            if self.can_take_from(attempt, look.sd, &sds, &sums)
+                && self.packing_allows(attempt, &sds, &sums)
+                && rules.is_busier(&sds, &sums)
+            {
+                (sds.busiest, sds.busiest_stat) = (Some(id), sums);
+            }
         }
         sds.prefer_sibling = match (rules.sibling_preference, sds.busiest) {
             (SiblingPreference::OfChild, _) | (_, None) => child_prefers,
@@ -58,21 +109,36 @@ impl Scheduler {
         sds
     }
 
+    /// What the CPUs of a group bear that take part.
+    #[inline]
+    fn sums_of_group(&self, attempt: &LbEnv, look: &DomainLook<'_>, id: SchedGroupId) -> QueueSums {
+        let span = &self.domains.group(id).span;
+        if !look.is_whole || !look.sd.span.contains_all(span) {
+            return self.sums_of_cpus(span.iter_both(&attempt.cpus));
+        }
+        let sums = look.kept.of_group(id);
+        #[cfg(test)]
+        assert_eq!(sums, self.sums_of_cpus(span.iter()), "what is kept of CPUs {span} is not what they bear");
+        sums
+    }
+
+    /// What is known of a group beside what its CPUs bear.
+    ///
     /// Kernel: `update_sg_lb_stats()`, kernel/sched/fair.c.
     fn update_sg_lb_stats(
         &self,
         attempt: &LbEnv,
-        group: SchedGroupId,
-        is_local: bool,
-        sds: &mut SdLbStats,
+        look: &DomainLook<'_>,
+        id: SchedGroupId,
+        bears: QueueSums,
+        sds: &SdLbStats,
     ) -> SgLbStats {
-        let (shared, group) = (self.domains.capacity_of_group(group), self.domains.group(group));
+        let is_local = id == self.domains.local_group(self.domain_id(attempt.cpu, attempt.level));
+        let (shared, group) = (self.domains.capacity_of_group(id), self.domains.group(id));
         let known =
             GroupExtent { capacity: shared.capacity, min: shared.min_capacity, max: shared.max_capacity };
         let extent = attempt.extent.filter(|_| is_local).unwrap_or(known);
-        let (rules, sd) = (&self.shared.generation.balance, self.domain(attempt.cpu, attempt.level));
-        let asym = sd.flags.has(SdFlags::ASYM_CPUCAPACITY) && rules.misfit == Misfit::GroupType;
-        let index = self.load_index(attempt.cpu, attempt.level, attempt.idle);
+        let rules = &self.shared.generation.balance;
         let mut sums = SgLbStats {
             group_weight: group.weight,
             cores: group.cores,
@@ -81,47 +147,45 @@ impl Scheduler {
             group_capacity: extent.capacity,
             min_capacity: extent.min,
             max_capacity: extent.max,
+            unbiased_load: bears.load,
+            group_load: bears.load,
+            group_util: bears.util,
+            group_runnable: bears.runnable,
+            sum_h_nr_running: bears.waiting,
+            sum_nr_running: bears.running,
+            idle_cpus: bears.idle,
             ..SgLbStats::default()
         };
-        let mut overutilized = false;
-        let beyond_cache = self.shared.processes.active() && !sd.flags.has(SdFlags::SHARE_LLC);
-        for cpu in group.span.iter_both(&attempt.cpus) {
-            sds.scanned += 1;
-            let rq = &self.rqs[cpu.index()];
-            let queue = self.cfs(rq.cfs);
-            let load = self.load_of_queue(queue);
-            sums.unbiased_load += load;
-            sums.group_load += self.biased_load(attempt, cpu, load, index, is_local);
-            sums.group_util += self.util_of_queue(cpu, queue, false);
-            sums.group_runnable += queue.tracked.avg.runnable_avg;
-            sums.sum_h_nr_running += self.waiting_in(queue);
-            let (fair, all) = (queue.h_nr_running, rq.nr_running);
-            sums.sum_nr_running += if rules.counted == CountedTasks::AllClasses { all } else { fair };
-            sds.overload |= all > 1;
-            overutilized |= self.cpu_overutilized(cpu);
-            if beyond_cache {
-                sums.nr_pref_dst_llc += self.tasks_that_prefer(attempt.dest, cpu);
-            }
-            if all == 0 && self.idle_cpu(cpu) {
-                sums.idle_cpus += 1;
-            } else if asym && (!is_local || rules.comparison != Comparison::GroupTypes) {
-                sums.misfit_load = sums.misfit_load.max(self.misfit_task_load(cpu));
-            } else if !asym && !is_local && self.is_reason_to_take(attempt, cpu) {
-                sums.misfit_load = sums.misfit_load.max(load);
-            }
+        let cpus = || group.span.iter_both(&attempt.cpus);
+        if look.load_index > 0 {
+            sums.group_load = self.biased_load(cpus(), look.load_index, is_local);
+        }
+        if look.beyond_cache {
+            sums.nr_pref_dst_llc = cpus().map(|cpu| self.tasks_that_prefer(attempt.dest, cpu)).sum();
+        }
+        sums.overutilized = self.energy.is_some() && cpus().any(|cpu| self.cpu_overutilized(cpu));
+        if look.asym && (!is_local || rules.comparison != Comparison::GroupTypes) {
+            sums.misfit_load = self.largest_of_busy(cpus(), |cpu| self.misfit_task_load(cpu));
+        } else if !look.asym && !is_local && !self.domains.is_unpressed(group) {
+            let taken = |cpu| if self.is_reason_to_take(attempt, cpu) { self.balanced_load(cpu) } else { 0 };
+            sums.misfit_load = self.largest_of_busy(cpus(), taken);
         }
         self.note_packing(attempt, is_local, sds, &mut sums, &group.span);
-        sds.overload |= asym && sums.misfit_load > 0;
-        sums.overutilized = overutilized;
         let needs_one = rules.energy_overload == EnergyOverload::WithOverutilizedCpu;
-        sums.within_capacity = needs_one && self.energy.is_some() && !overutilized;
-        sums.llc_balance = beyond_cache && !is_local && self.llc_balance(attempt, &group.span, &sums);
-        self.classify(attempt, &mut sums, is_local);
+        sums.within_capacity = needs_one && self.energy.is_some() && !sums.overutilized;
+        sums.llc_balance = look.beyond_cache && !is_local && self.llc_balance(attempt, &group.span, &sums);
+        self.classify(attempt, look.sd, &mut sums, is_local);
         sums
     }
 
-    fn classify(&self, attempt: &LbEnv, sums: &mut SgLbStats, is_local: bool) {
-        let (rules, percent) = (&self.shared.generation.balance, attempt.imbalance_pct(self));
+    /// The largest load that any CPU of a group tells which is not idle.
+    fn largest_of_busy(&self, cpus: impl Iterator<Item = Cpu>, load: impl Fn(Cpu) -> u64) -> u64 {
+        let idle = |cpu: Cpu| self.rqs[cpu.index()].nr_running == 0 && self.idle_cpu(cpu);
+        cpus.filter(|&cpu| !idle(cpu)).map(load).max().unwrap_or(0)
+    }
+
+    fn classify(&self, attempt: &LbEnv, sd: &SchedDomain, sums: &mut SgLbStats, is_local: bool) {
+        let (rules, percent) = (&self.shared.generation.balance, sd.imbalance_pct.into());
         sums.smt_balance = !is_local && rules.smt_balance(attempt.idle != CpuIdleType::NotIdle, sums);
         if rules.comparison == Comparison::GroupTypes {
             sums.group_type = rules.group_classify(percent, sums);
@@ -138,13 +202,12 @@ impl Scheduler {
 
     /// To v5.4, a group with tasks to spare for its siblings is treated as overloaded.
     fn relieve_sibling(&self, attempt: &LbEnv, sds: &SdLbStats, sums: &mut SgLbStats, prefers: bool) {
-        let (rules, percent) = (&self.shared.generation.balance, attempt.imbalance_pct(self));
-        let local = &sds.local_stat;
-        if rules.comparison != Comparison::GroupTypes
-            && prefers
-            && rules.group_has_capacity(percent, local)
-            && sums.sum_nr_running > local.sum_nr_running + 1
-        {
+        let rules = &self.shared.generation.balance;
+        if rules.comparison == Comparison::GroupTypes || !prefers {
+            return;
+        }
+        let (local, percent) = (&sds.local_stat, attempt.imbalance_pct(self));
+        if rules.group_has_capacity(percent, local) && sums.sum_nr_running > local.sum_nr_running + 1 {
             sums.group_no_capacity = true;
             sums.group_type = rules.group_classify(percent, sums);
         }
@@ -153,8 +216,7 @@ impl Scheduler {
     /// Whether taking from a group makes sense where CPUs differ in capacity.
     ///
     /// Kernel: the tests around capacity in `update_sd_pick_busiest()`, kernel/sched/fair.c.
-    fn can_take_from(&self, attempt: &LbEnv, sds: &SdLbStats, sums: &SgLbStats) -> bool {
-        let sd = self.domain(attempt.cpu, attempt.level);
+    fn can_take_from(&self, attempt: &LbEnv, sd: &SchedDomain, sds: &SdLbStats, sums: &SgLbStats) -> bool {
         if !sd.flags.has(SdFlags::ASYM_CPUCAPACITY) {
             return true;
         }

@@ -5,6 +5,7 @@
 use fairlab_event::Cpu;
 
 use crate::balance::chance::RndState;
+use crate::balance::kept_sums::SumsCache;
 use crate::cpumask::CpuMask;
 use crate::ids::TaskId;
 use crate::pelt::CpuLoad;
@@ -19,6 +20,7 @@ pub(crate) struct BalancerState {
     pub stoppers: Vec<TaskId>,
     /// Whether this kernel was built preemptible (`CONFIG_PREEMPTION`); `None`: as kernels of its generation are.
     pub preemption: Option<bool>,
+    pub sums: SumsCache,
 }
 
 /// What balancing remembers of a CPU (`struct rq`).
@@ -70,6 +72,7 @@ impl BalancerState {
             nohz: Nohz::default(),
             stoppers: Vec::new(),
             preemption: None,
+            sums: SumsCache::default(),
         }
     }
 }

@@ -51,6 +51,7 @@ impl LockedRq<'_> {
     /// What the CPU runs, has queued or expects has changed.
     #[inline]
     pub(crate) fn note_idle(&mut self) {
+        self.shared.cfs_rqs.touch(self.rq.cpu.index());
         match self.shared.has_nothing_to_do(self.rq) {
             true => self.shared.idle_cpus.set(self.rq.cpu),
             false => self.shared.idle_cpus.clear(self.rq.cpu),

@@ -5,6 +5,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid};
 use crate::all_cpus::{CpuContext, LineUses, Shared};
 use crate::balance::{BalancerState, Gathering};
 use crate::cfs_rq::CfsRq;
+use crate::cfs_rqs::CfsRqs;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::domain::SchedDomains;
@@ -33,7 +34,7 @@ impl Scheduler {
         let sysctl = Sysctl::new(&generation, topology.nr_cpus(), tick_ns);
         let idle_time = IdleTime::new(sysctl.migration_cost);
         let kind = generation.fair.timeline_kind();
-        let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, kind)).collect();
+        let cfs_rqs = CfsRqs::of_cpus(topology.cpus().map(|cpu| CfsRq::new(cpu, kind)));
         let domains = SchedDomains::new(&topology, &generation.domain);
         let gathers = generation.balance.gathering != Gathering::None;
         let processes = Processes::new(gathers, &topology, &domains, sysctl.hz);

@@ -14,6 +14,7 @@ use fairlab_event::Cpu;
 use super::level::{TopologyLevel, levels};
 use super::rules::{DomainRules, NumaImbalance, SmtCapacity};
 use super::{CapacityId, DomainId, GroupRing, RootDomain, SchedDomain, SchedDomains, SdFlags, SharedId};
+use crate::cpumask::CpuMask;
 use crate::topology::Topology;
 
 /// Domains under construction: of each CPU all levels, bottom up.
@@ -57,6 +58,7 @@ impl<'t> DomainBuilder<'t> {
             cpus: Vec::with_capacity(topology.nr_cpus()),
             cpu_capacity_orig: Vec::with_capacity(topology.nr_cpus()),
             cpu_capacity: Vec::new(),
+            pressed: CpuMask::EMPTY,
             root: RootDomain::default(),
         };
         DomainBuilder {

@@ -43,6 +43,10 @@ impl SchedDomains {
         let (cpu, is_smallest) = (self.domain(domain).cpu, self.domain(domain).child.is_none());
         if is_smallest {
             self.cpu_capacity[cpu.index()] = extent.capacity;
+            match extent.capacity < self.cpu_capacity_orig[cpu.index()] {
+                true => self.pressed.set(cpu),
+                false => self.pressed.clear(cpu),
+            }
         }
         let capacity = self.capacity_of_group_mut(self.local_group(domain));
         (capacity.capacity, capacity.min_capacity, capacity.max_capacity) =

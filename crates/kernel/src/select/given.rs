@@ -156,6 +156,7 @@ impl Scheduler {
 
     fn force_cpus(&mut self, given: &[GivenCpu]) {
         for (cpu, given) in (0..).map(Cpu).zip(given) {
+            self.shared.cfs_rqs.touch(cpu.index());
             match given.idle {
                 Some(true) => self.shared.idle_cpus.set(cpu),
                 Some(false) => self.shared.idle_cpus.clear(cpu),
