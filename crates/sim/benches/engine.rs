@@ -12,6 +12,7 @@ mod timing;
 
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{DigestSink, Ns, Sink};
+use fairlab_sim::machine::Chance;
 use fairlab_sim::{Engine, Machine};
 use load::{Mix, machine};
 use timing::timed;
@@ -33,9 +34,9 @@ fn measure(
     println!("{label} {speed} {:>7.1} x real time", simulated.as_secs_f64() / speed.spent);
 }
 
-/// As `fairlab run` has it: with the machine's own chance and costs, the digest of all events and the metrics.
-fn measure_usual(kernel: &str, cpus: u32, layout: &str, simulated: Ns) {
-    let machine = Machine::preset(layout).expect("a machine");
+/// As `fairlab run` has it: with the chance of machines, the digest of all events and the metrics.
+fn measure_usual(kernel: &str, cpus: u32, simulated: Ns) {
+    let machine = Machine { chance: Chance::USUAL, ..machine(cpus, 250) };
     let mut sinks = (DigestSink::default(), Metrics::new(cpus as usize, Ns::ZERO));
     let mix = Mix::new(2 * cpus, cpus / 2, Ns(4_000_000));
     measure(kernel, ("as users run it, 4 ms", machine), mix, simulated, ("metrics", Some(&mut sinks)));
@@ -56,7 +57,7 @@ fn main() {
             let hogs = Mix::new(0, 3 * cpus, Ns::ZERO);
             measure(kernel, ("3 hogs", machine(cpus, 1000)), hogs, Ns(simulated.0 * 10), untraced());
         }
-        measure_usual(kernel, 40, "layout:1x1x20x2", Ns(5_000_000_000));
-        measure_usual(kernel, 192, "layout:4x1x24x2", Ns(1_000_000_000));
+        measure_usual(kernel, 40, Ns(5_000_000_000));
+        measure_usual(kernel, 192, Ns(1_000_000_000));
     }
 }

@@ -25,6 +25,7 @@ use fairlab_native::worker::{Outbox, in_worker};
 use fairlab_native::{ImageFile, LoadedImage, NativeScheduler};
 use fairlab_page::timeline::{TimelineRecorder, TraceDescription};
 use fairlab_page::{PageKind, html};
+use fairlab_sim::machine::Chance;
 use fairlab_sim::{Engine, Machine, SchedulerCore};
 use fairlab_trace::{OutputFormat, ReadOptions, TraceWriter, read_path};
 use load::{Mix, machine};
@@ -59,8 +60,8 @@ const WORKS: [Work; 20] = [
     ("run-4", || run(4)),
     ("run-40", || run(40)),
     ("run-192", || run(192)),
-    ("usual-40", || usual(40, "layout:1x1x20x2")),
-    ("usual-192", || usual(192, "layout:4x1x24x2")),
+    ("usual-40", || usual(40)),
+    ("usual-192", || usual(192)),
     ("native-40", || native(40)),
 ];
 
@@ -140,9 +141,9 @@ fn run(cpus: u32) -> String {
     digest_and_metrics(cpus, |sinks| model(cpus, Some(sinks)))
 }
 
-/// The same on a machine that users name, with its chance, costs and tick.
-fn usual(cpus: u32, name: &str) -> String {
-    let machine = Machine::preset(name).expect("a machine");
+/// The same with the chance that machines have where nothing else is said, and their tick.
+fn usual(cpus: u32) -> String {
+    let machine = Machine { chance: Chance::USUAL, ..machine(cpus, 250) };
     let engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
     digest_and_metrics(cpus, |sinks| format!("{} switches", simulate(engine, cpus, Some(sinks))))
 }

@@ -4,7 +4,7 @@
 
 use fairlab_analysis::statistics::{
     BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookLevels, MetricVerdict, adjusted, judge, more_runs,
-    paired, paired_at_look,
+    paired_at_look,
 };
 use fairlab_change::compare::is_too_far;
 
@@ -72,9 +72,10 @@ impl Hypothesis {
     }
 
     /// How the two relate in runs that took no part in finding it, and whether that confirms it.
-    pub fn confirmed(&self, runs: &CaseRuns) -> (Estimate, bool) {
+    pub fn confirmed(&self, runs: &CaseRuns, levels: &LookLevels) -> (Estimate, bool) {
         let [before, after] = self.classes.map(|class| runs.values(class, self.metric, SeedRange::Fresh));
-        let fresh = paired(&before, &after);
+        let count = before.len().min(after.len());
+        let fresh = paired_at_look(&before[..count], &after[..count], levels);
         let rises = |estimate: &Estimate| estimate.ratio.map(|ratio| ratio > 1.0);
         let same_way = self.estimate.is_some_and(|found| rises(&found) == rises(&fresh));
         (fresh, same_way && fresh.p.is_some_and(|p| p <= FALSE_DISCOVERY_RATE))

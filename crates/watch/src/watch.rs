@@ -59,8 +59,9 @@ pub struct WatchEstimate {
     pub runs: usize,
 }
 
-/// The fewest runs that confirm.
+/// The fewest runs that confirm, and the most, if that is not more than found it.
 const FRESH_MIN: usize = 9;
+const FRESH_MAX: usize = 30;
 
 impl WatchSpec {
     /// How much there is to do until it is known which kernels differ.
@@ -272,14 +273,11 @@ impl Watch<'_> {
         let count = findings.len();
         for (place, (number, finding)) in findings.iter_mut().enumerate() {
             (self.effort.tell)(&format!("finding {} of {count}: confirmed by fresh runs?", place + 1));
-            let Hypothesis { case, classes, runs, .. } = self.family[*number];
-            if self.is_partial || self.ensure(case, &classes, (runs.max(FRESH_MIN), SeedRange::Fresh))? {
-                return Ok(());
-            }
+            let Some((fresh, confirmed)) = self.looked_at_afresh(*number)? else { return Ok(()) };
             let one = &self.family[*number];
-            let (fresh, confirmed) = one.confirmed(&self.runs[case]);
             finding.fresh = Some(self.compared(one, SeedRange::Fresh, Some(&fresh), fresh.p));
             finding.confirmed = confirmed;
+            let Hypothesis { case, classes, .. } = *one;
             if confirmed {
                 let runs = &self.runs[case];
                 let [before, after] = classes.map(|class| runs.kernel(class));
@@ -289,6 +287,25 @@ impl Watch<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What runs say that took no part in finding a change, and whether that confirms it: more and more of them, until it does.
+    /// `None`: it was stopped.
+    fn looked_at_afresh(&mut self, number: usize) -> Result<Option<(Estimate, bool)>, LabError> {
+        let Hypothesis { case, classes, runs, .. } = self.family[number];
+        let plan = LookPlan::up_to(FRESH_MAX.max(runs));
+        let mut said = None;
+        for &runs in plan.runs().iter().filter(|&&look| look >= runs.max(FRESH_MIN)) {
+            if self.is_partial || self.ensure(case, &classes, (runs, SeedRange::Fresh))? {
+                return Ok(None);
+            }
+            let (fresh, confirmed) = self.family[number].confirmed(&self.runs[case], &plan.levels(runs));
+            said = Some((fresh, confirmed));
+            if confirmed {
+                break;
+            }
+        }
+        Ok(said)
     }
 
     fn answer(self, findings: Vec<(usize, FindingAnswer)>) -> WatchAnswer {
