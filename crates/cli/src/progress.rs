@@ -1,4 +1,5 @@
-//! Progress of long work, on standard error: on a terminal, where it is gone when the work is done, and for steps of a build anywhere.
+//! Progress of long work, on standard error: on a terminal, where it is gone when the work is done; elsewhere a line every ten
+//! seconds that stays, and one for each step of what has few.
 
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Write};
@@ -35,7 +36,7 @@ pub struct ProgressLine {
 const BETWEEN_LASTING_LINES: Duration = Duration::from_secs(10);
 
 impl ProgressLine {
-    /// A line about `what`, which is runs; silent when standard error is no terminal.
+    /// A line about `what`, which is runs.
     pub fn new(what: &str) -> ProgressLine {
         ProgressLine::of(what, "runs")
     }
@@ -47,22 +48,16 @@ impl ProgressLine {
         line
     }
 
-    /// A line about `what`, which is runs that may take minutes; where standard error is no terminal, a line every ten seconds.
-    pub fn of_long(what: &str) -> ProgressLine {
-        let mut line = ProgressLine::new(what);
-        line.seldom = (!line.shown).then(|| Mutex::new(line.started));
-        line
-    }
-
     /// A line about `what`, counted in `unit`.
     pub fn of(what: &str, unit: &'static str) -> ProgressLine {
+        let (started, shown) = (Instant::now(), io::stderr().is_terminal());
         ProgressLine {
             what: what.to_string(),
             unit,
-            started: Instant::now(),
-            shown: io::stderr().is_terminal(),
+            started,
+            shown,
             lasting: false,
-            seldom: None,
+            seldom: (!shown).then(|| Mutex::new(started)),
             told: Mutex::default(),
         }
     }
@@ -70,10 +65,10 @@ impl ProgressLine {
     /// Shows what is done now, and since when the whole goes on.
     pub fn tell(&self, now: &str) {
         let line = format!("{}: {} s, {now}", self.what, self.started.elapsed().as_secs());
-        if self.lasting {
-            let _ = writeln!(io::stderr().lock(), "{line}");
-        }
         if !self.shown {
+            if self.lasting || self.is_due() {
+                let _ = writeln!(io::stderr().lock(), "{line}");
+            }
             return;
         }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,10 +123,9 @@ pub struct ReadingLine {
 }
 
 impl ReadingLine {
-    /// A line about `what` as long as it lives; silent when standard error is no terminal, or `file` has no length.
+    /// A line about `what` as long as it lives; silent when `file` has no length.
     pub fn new(what: &'static str, file: &Path, read: &BytesRead) -> ReadingLine {
         let length = file.metadata().ok().filter(Metadata::is_file).map(|about| about.len());
-        let length = length.filter(|_| io::stderr().is_terminal());
         let watch = length.map(|length| {
             let (done, read) = (Arc::new(AtomicBool::new(false)), read.clone());
             let seen = Arc::clone(&done);
@@ -151,18 +145,25 @@ impl Drop for ReadingLine {
 }
 
 fn watch(what: &str, length: u64, read: &BytesRead, done: &AtomicBool) {
-    let started = Instant::now();
+    let (started, is_terminal) = (Instant::now(), io::stderr().is_terminal());
+    let (between, after) = match is_terminal {
+        true => (BETWEEN_LINES, SHOWN_AFTER),
+        false => (BETWEEN_LASTING_LINES, BETWEEN_LASTING_LINES / 2),
+    };
     let mut shown = false;
     loop {
-        std::thread::park_timeout(BETWEEN_LINES);
+        std::thread::park_timeout(between);
         let elapsed = started.elapsed();
         if done.load(Ordering::Relaxed) {
             break;
         }
-        if elapsed > SHOWN_AFTER {
-            let _ =
-                write!(io::stderr().lock(), "\r\x1b[K{what}: {}", read_so_far(read.get(), length, elapsed));
-            shown = true;
+        if elapsed > after {
+            let (line, mut err) = (read_so_far(read.get(), length, elapsed), io::stderr().lock());
+            let _ = match is_terminal {
+                true => write!(err, "\r\x1b[K{what}: {line}"),
+                false => writeln!(err, "{what}: {line}"),
+            };
+            shown = is_terminal;
         }
     }
     if shown {

@@ -20,6 +20,27 @@ const BATCH: usize = 64;
 /// Runs of a kernel that tell whether it differs, where none is spared.
 const SCREENS: usize = 3;
 
+/// By what kernels are taken to run equally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screening {
+    /// One run of each, with chance.
+    OneSeed,
+    /// Two runs with chance, and one without.
+    Thorough,
+    /// By nothing: every kernel is measured, with as many runs as there may be. What the others find is held against this.
+    None,
+}
+
+impl Screening {
+    /// Runs of each kernel.
+    pub(crate) const fn runs(self) -> usize {
+        match self {
+            Screening::OneSeed | Screening::None => 1,
+            Screening::Thorough => SCREENS,
+        }
+    }
+}
+
 /// How runs are made.
 #[derive(Clone, Copy)]
 pub(crate) struct RunMaker<'e> {
@@ -75,19 +96,18 @@ impl CaseRuns {
         CaseRuns { setting, metrics, classes: Vec::new(), class_of: Vec::new(), made: 0 }
     }
 
-    /// Runs each kernel of the line once, or with `thorough` three times, of which one leaves nothing to chance. Gives whether it was
-    /// stopped.
+    /// Runs each kernel of the line, and finds which run equally. Gives whether it was stopped.
     ///
     /// # Errors
     /// A run fails, or lacks a metric.
     pub fn screen(
         &mut self,
         line: &WatchedLine,
-        thorough: bool,
+        screening: Screening,
         maker: RunMaker<'_>,
     ) -> Result<ExperimentStopped, LabError> {
         let (alike, distinct) = distinct(line);
-        let screens = if thorough { SCREENS } else { 1 };
+        let screens = screening.runs();
         let mut class_of_digests = BTreeMap::new();
         let mut class_of_distinct = Vec::new();
         for chunk in distinct.chunks(BATCH.div_ceil(screens)) {
@@ -102,7 +122,8 @@ impl CaseRuns {
             for ((kernel, shift), runs) in chunk.iter().zip(results.chunks(screens)) {
                 let digests = runs.iter().map(|run| run.digest.clone()).collect::<Vec<_>>();
                 let next = self.classes.len();
-                let class = *class_of_digests.entry(digests).or_insert(next);
+                let alone = (screening == Screening::None).then_some(next);
+                let class = *class_of_digests.entry((alone, digests)).or_insert(next);
                 if class == next {
                     // What leaves nothing to chance comes last, and is no sample.
                     let sampled = runs.iter().take(SCREENS - 1).map(|run| self.metrics_of(run));

@@ -6,7 +6,7 @@ use fairlab_event::Ns;
 use fairlab_lab::Kernel;
 
 use crate::answer::{FindingAnswer, WatchAnswer};
-use crate::{Catalogue, WatchCase, WatchEffort, WatchSpec, WatchedLine, watch};
+use crate::{Catalogue, Screening, WatchCase, WatchEffort, WatchSpec, WatchedLine, watch};
 
 fn case(name: &str, workload: &str, duration_ms: u64, metrics: &[&str]) -> WatchCase {
     WatchCase {
@@ -32,7 +32,7 @@ fn schbench() -> WatchCase {
 
 fn watched(line: WatchedLine, cases: Vec<WatchCase>, jobs: usize, first_seed: u64) -> WatchAnswer {
     let catalogue = Catalogue { cases, ..Catalogue::default() };
-    let spec = WatchSpec { line, catalogue, thorough: false, runs_max: 9, first_seed };
+    let spec = WatchSpec { line, catalogue, screening: Screening::OneSeed, runs_max: 9, first_seed };
     let stop = AtomicBool::new(false);
     let effort = WatchEffort { jobs, store: None, on_progress: &|_| (), tell: &|_| (), stop: &stop };
     watch(spec, effort).expect("an answer")
@@ -68,6 +68,21 @@ fn nothing_is_named_where_nothing_changes() {
     let alone = case("alone", "jobs spin -n 1", 50, &["switches_per_s"]);
     let answer = watched(over("v6.5..v6.6"), vec![alone], 2, 1);
     assert_eq!((found(&answer), answer.partial), (Vec::new(), false));
+}
+
+/// What is found among the kernels that run differently is what is found where every kernel is measured.
+#[test]
+fn screening_loses_nothing() {
+    let of = |screening: Screening| {
+        let catalogue = Catalogue { cases: vec![schbench()], ..Catalogue::default() };
+        let spec = WatchSpec { line: over("v6.5..v6.6"), catalogue, screening, runs_max: 9, first_seed: 1 };
+        let stop = AtomicBool::new(false);
+        let effort = WatchEffort { jobs: 2, store: None, on_progress: &|_| (), tell: &|_| (), stop: &stop };
+        watch(spec, effort).expect("an answer")
+    };
+    let (screened, every) = (of(Screening::OneSeed), of(Screening::None));
+    assert_eq!(found(&screened), found(&every));
+    assert!(3 * screened.runs < 2 * every.runs, "{} of {}", screened.runs, every.runs);
 }
 
 #[test]
@@ -123,7 +138,13 @@ fn a_watch_that_is_stopped_tells_what_it_has() {
         cases: vec![schbench(), case("next", "pipe -l 10", 20, &["throughput"])],
         ..Catalogue::default()
     };
-    let spec = WatchSpec { line: over("v6.5..v6.6"), catalogue, thorough: false, runs_max: 9, first_seed: 1 };
+    let spec = WatchSpec {
+        line: over("v6.5..v6.6"),
+        catalogue,
+        screening: Screening::OneSeed,
+        runs_max: 9,
+        first_seed: 1,
+    };
     let tell = |step: &str| {
         if step.contains("next") {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);

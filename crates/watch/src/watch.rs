@@ -16,7 +16,7 @@ use crate::answer::{
     ClassAnswer, FindingAnswer, FoundAnswer, MeanAnswer, WatchAnswer, WatchedCaseAnswer, WatchedKernelAnswer,
 };
 use crate::case::{Catalogue, WatchCase};
-use crate::case_runs::{CaseRuns, RunMaker, SeedRange};
+use crate::case_runs::{CaseRuns, RunMaker, Screening, SeedRange};
 use crate::hypothesis::{Hypothesis, settle};
 use crate::line::WatchedLine;
 
@@ -26,8 +26,8 @@ pub struct WatchSpec {
     pub line: WatchedLine,
     /// The cases.
     pub catalogue: Catalogue,
-    /// Whether kernels are screened by two seeds and without chance, not by one seed alone.
-    pub thorough: bool,
+    /// How kernels are found that run equally.
+    pub screening: Screening,
     /// The most runs of a kernel in a case, beside those that confirm.
     pub runs_max: usize,
     /// The first seed.
@@ -67,7 +67,7 @@ impl WatchSpec {
     /// How much there is to do until it is known which kernels differ.
     pub fn estimate(&self) -> WatchEstimate {
         let (kernels, cases) = (self.line.count(), self.catalogue.cases.len());
-        WatchEstimate { kernels, cases, runs: kernels * cases * if self.thorough { 3 } else { 1 } }
+        WatchEstimate { kernels, cases, runs: kernels * cases * self.screening.runs() }
     }
 }
 
@@ -149,14 +149,17 @@ impl Watch<'_> {
             self.spec.catalogue.skip(kernel, &error);
         }
         let mut runs = CaseRuns::of(setting, case.metrics.clone());
-        let stopped = runs.screen(&self.spec.line, self.spec.thorough, self.effort.maker())?;
+        let stopped = runs.screen(&self.spec.line, self.spec.screening, self.effort.maker())?;
         Ok((!stopped.0).then_some(runs))
     }
 
     /// Compares neighbours until each question is answered, or there are no more runs.
     fn judge(&mut self) -> Result<(), LabError> {
         self.ask();
-        let plan = LookPlan::up_to(self.spec.runs_max);
+        let plan = match self.spec.screening {
+            Screening::None => LookPlan::at_end(self.spec.runs_max),
+            Screening::OneSeed | Screening::Thorough => LookPlan::up_to(self.spec.runs_max),
+        };
         for &runs in plan.runs() {
             let open = self.family.iter().filter(|one| !one.is_closed).count();
             if open == 0 || self.is_partial {

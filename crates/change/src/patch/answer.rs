@@ -2,6 +2,8 @@
 //!
 //! Must not know: how it was found.
 
+use std::collections::BTreeSet;
+
 use fairlab_analysis::statistics::{MetricVerdict, mean};
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::{DifferenceAnswer, by_name};
@@ -141,6 +143,16 @@ impl TryAnswer {
     pub fn runs_told(&self) -> String {
         let up_to = if self.until_sure { "up to " } else { "" };
         format!("{up_to}{} runs", self.runs)
+    }
+
+    /// Of how many cases there is an answer: workloads on machines.
+    pub fn cases_seen(&self) -> usize {
+        if !self.partial {
+            return self.workloads.len() * self.machines.len();
+        }
+        let rows = self.rows.iter().map(|row| (&row.machine, &row.workload));
+        let alike = self.alike.iter().map(|case| (&case.machine, &case.workload));
+        rows.chain(alike).collect::<BTreeSet<_>>().len()
     }
 
     /// Whether anything at all differs.

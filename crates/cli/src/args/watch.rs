@@ -39,6 +39,9 @@ pub enum WatchCommand {
         /// Instead, which commits it found of those that report files claim: a folder of them, such as examples/reports.
         #[arg(long, value_name = "DIR", conflicts_with = "format")]
         known: Option<PathBuf>,
+        /// Instead, writes cells.parquet and series/CASE.csv into the folder again, as --out has them.
+        #[arg(long, conflicts_with_all = ["format", "known"])]
+        tables: bool,
     },
 }
 
@@ -69,7 +72,7 @@ pub struct WatchRunArgs {
     /// Folders or files of cases; 'fairlab watch keys' lists what a case says.
     #[arg(value_name = "CATALOGUE", default_value = CATALOGUE)]
     pub catalogue: Vec<PathBuf>,
-    /// The folder for watch.json and the page. What an earlier watch left there tells what is new.
+    /// The folder for watch.json, the page, and all that was measured: cells.parquet, series/CASE.csv. What an earlier watch left there tells what is new.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Looks at each kernel once, with chance, where otherwise it runs with two seeds and without chance; and makes 9 runs of a kernel at

@@ -115,7 +115,7 @@ fn to_text(setting: &RunSetting, found: &BisectAnswer, page: PageStyle) -> Strin
         text += &format!("note: {notice}\n");
     }
     if found.stopped {
-        return text + &format!("partial: stopped before the end; {} runs\n", found.runs);
+        return format!("partial: stopped after {} runs\n{text}", found.runs);
     }
     text + &conclusion(found)
 }

@@ -91,7 +91,7 @@ fn to_text(found: &ThresholdAnswer, page: PageStyle) -> String {
     text += &found.command.as_ref().map_or(String::new(), |command| format!("  {command}\n"));
     let runs = found.runs;
     if found.stopped {
-        return text + &format!("partial: stopped before the end; {runs} runs\n");
+        return format!("partial: stopped after {runs} runs\n{text}");
     }
     text + &match found.finding {
         ThresholdFinding::Found => {

@@ -119,10 +119,16 @@ fn to_text(answer: &TryAnswer, page: PageStyle) -> String {
         }
         _ => {}
     }
-    if answer.partial {
-        text += "partial: stopped before the end\n";
-    }
     text
+}
+
+/// The first line where it was stopped.
+fn partial(answer: &TryAnswer) -> String {
+    let all = answer.workloads.len() * answer.machines.len();
+    match answer.partial {
+        true => format!("partial: stopped after {} of {all} cases\n", answer.cases_seen()),
+        false => String::new(),
+    }
 }
 
 /// What is compared with what.
@@ -138,7 +144,8 @@ fn sides(answer: &TryAnswer) -> String {
 
 fn head(answer: &TryAnswer) -> String {
     let machines = answer.machines.join(", ");
-    let mut text = format!("{}{} of each on each of {machines}\n\n", sides(answer), answer.runs_told());
+    let mut text = partial(answer);
+    text += &format!("{}{} of each on each of {machines}\n\n", sides(answer), answer.runs_told());
     for (at, case) in answer.workloads.iter().enumerate() {
         let purpose = case.purpose.map_or(String::new(), |purpose| format!(": {purpose}"));
         text += &format!("W{} {}{purpose}\n", at + 1, case.workload);

@@ -1,5 +1,6 @@
 //! `fairlab watch`: which commits changed which cases of a catalogue.
 
+mod cells;
 mod known;
 mod text;
 
@@ -13,7 +14,7 @@ use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_report::public::read_all;
 use fairlab_watch::answer::WatchAnswer;
 use fairlab_watch::{
-    CASE_KEYS, Catalogue, WatchCase, WatchEffort, WatchEstimate, WatchSpec, WatchedLine, watch,
+    CASE_KEYS, Catalogue, Screening, WatchCase, WatchEffort, WatchEstimate, WatchSpec, WatchedLine, watch,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +42,7 @@ pub fn execute(args: &WatchArgs) -> Result<(), CliError> {
         None => run(&args.run),
         Some(WatchCommand::Keys) => output::print(CASE_KEYS),
         Some(WatchCommand::List { catalogue, format }) => list(&Catalogue::read(catalogue)?, *format),
-        Some(WatchCommand::Report { folder, format, known }) => {
+        Some(WatchCommand::Report { folder, format, known, tables }) => {
             let path = folder.join(ANSWER);
             let value = read(&path)?.ok_or_else(|| {
                 CliError::bad(
@@ -49,6 +50,9 @@ pub fn execute(args: &WatchArgs) -> Result<(), CliError> {
                     "give the folder of 'watch --out'",
                 )
             })?;
+            if *tables {
+                return cells::write(&value, folder).map_err(|error| failed(folder, &error));
+            }
             match known {
                 Some(reports) => output::print(&known::to_text(&value, &read_all(reports)?)),
                 None => print(&value, *format),
@@ -74,7 +78,7 @@ fn run(args: &WatchRunArgs) -> Result<(), CliError> {
     let spec = WatchSpec {
         line,
         catalogue: catalogue_of(args)?,
-        thorough: !args.quick,
+        screening: if args.quick { Screening::OneSeed } else { Screening::Thorough },
         runs_max: if args.quick { QUICK_RUNS.min(args.runs_max) } else { args.runs_max },
         first_seed: args.seed,
     };
@@ -181,7 +185,7 @@ fn write(folder: &Path, value: &Value) -> Result<(), CliError> {
         let path = folder.join(name);
         write_whole(&path, content).map_err(|error| failed(&path, &error))?;
     }
-    Ok(())
+    cells::write(value, folder).map_err(|error| failed(folder, &error))
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> CliError {

@@ -40,7 +40,7 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
     let mut answer = PublicAnswer { quick: args.quick, partial: false, reports: Vec::new() };
     let store = experiment::store(args.kept);
     for report in &reports {
-        let progress = ProgressLine::of_long(&report.name);
+        let progress = ProgressLine::new(&report.name);
         let show = |done| progress.show(done);
         let tell = |claim: &ClaimAnswer| progress.keep(&claim.headline());
         let jobs = experiment::jobs(args.jobs);

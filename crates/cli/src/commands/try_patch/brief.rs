@@ -7,7 +7,7 @@ use fairlab_change::patch::{PatchMetricAnswer, TryAnswer};
 use fairlab_event::Ns;
 use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer};
 
-use super::{NOTHING_SEEN, rows_of, short, sides};
+use super::{NOTHING_SEEN, partial, rows_of, short, sides};
 use crate::args::PageStyle;
 use crate::numbers::{metric, significant};
 
@@ -18,7 +18,7 @@ const SHOWN: usize = 5;
 pub fn to_text(answer: &TryAnswer, page: PageStyle) -> String {
     let changed = largest_first(answer);
     let shown = &changed[..changed.len().min(SHOWN)];
-    let mut text = format!("{}\n\n{}", verdict(answer, &changed), sides(answer));
+    let mut text = format!("{}{}\n\n{}", partial(answer), verdict(answer, &changed), sides(answer));
     if !shown.is_empty() {
         text += &format!("\nChanged for sure{}:\n", of_all(shown.len(), changed.len()));
         text += &table(answer, shown, page);
@@ -28,11 +28,7 @@ pub fn to_text(answer: &TryAnswer, page: PageStyle) -> String {
     if let Some(difference) = &answer.difference {
         text += &why(difference);
     }
-    text += &next(answer, shown);
-    if answer.partial {
-        text += "partial: stopped before the end\n";
-    }
-    text
+    text + &next(answer, shown)
 }
 
 /// Changes for sure, by the size of their factor; a change from or to nothing is the largest.
@@ -45,7 +41,7 @@ fn largest_first(answer: &TryAnswer) -> Vec<&PatchMetricAnswer> {
 
 /// One sentence: how many metrics have changed, and the one that has most.
 fn verdict(answer: &TryAnswer, changed: &[&PatchMetricAnswer]) -> String {
-    let cases = match answer.workloads.len() * answer.machines.len() {
+    let cases = match answer.cases_seen() {
         1 => "1 case".to_string(),
         cases => format!("{cases} cases"),
     };
