@@ -2,6 +2,7 @@
 //!
 //! Must not know: how the answer looks.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -99,7 +100,7 @@ const VALUES_SHOWN: usize = 12;
 /// # Errors
 /// It is none, or there is no such column or metric.
 pub fn query(folder: &Path, query: &Query) -> Result<QueryAnswer, LabError> {
-    let mut groups: BTreeMap<Vec<String>, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
+    let mut groups: BTreeMap<Vec<ColumnValue>, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
     let mut cells = 0;
     let (mut kernels, mut machines, mut seeds) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut seen: Vec<String> = Vec::new();
@@ -122,7 +123,8 @@ pub fn query(folder: &Path, query: &Query) -> Result<QueryAnswer, LabError> {
                 return Ok(());
             }
         }
-        let group = query.by.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+        let group = query.by.iter().map(|name| column(name).map(ColumnValue));
+        let group = group.collect::<Result<Vec<_>, _>>()?;
         let values = groups.entry(group).or_default();
         for (index, name) in query.metrics.iter().enumerate() {
             if let Some(value) = cell["metrics"].get(name).and_then(Value::as_f64) {
@@ -167,12 +169,58 @@ fn value(cell: &Value, name: &str) -> Option<String> {
     }
 }
 
+/// A value of a column, which sorts as people do: numbers in it by their size, so that 4 comes before 16 and v6.6 before v6.12.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ColumnValue(String);
+
+impl Ord for ColumnValue {
+    fn cmp(&self, other: &ColumnValue) -> Ordering {
+        by_parts(&self.0, &other.0).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for ColumnValue {
+    fn partial_cmp(&self, other: &ColumnValue) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Compares part by part: whole numbers, and what stands between them.
+fn by_parts(one: &str, other: &str) -> Ordering {
+    let (mut one, mut other) = (parts(one), parts(other));
+    loop {
+        let (one, other) = match (one.next(), other.next()) {
+            (None, None) => return Ordering::Equal,
+            (one, other) => (one.unwrap_or_default(), other.unwrap_or_default()),
+        };
+        let order = match (one.parse::<u128>(), other.parse::<u128>()) {
+            (Ok(one), Ok(other)) => one.cmp(&other),
+            _ => one.cmp(other),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+/// Runs of digits, and of other characters.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let is_digit = rest.chars().next()?.is_ascii_digit();
+        let end = rest.find(|char: char| char.is_ascii_digit() != is_digit).unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(end);
+        rest = behind;
+        Some(part)
+    })
+}
+
 impl QueryRow {
-    fn of(query: &Query, group: &[String], metric: usize, values: &[f64]) -> QueryRow {
+    fn of(query: &Query, group: &[ColumnValue], metric: usize, values: &[f64]) -> QueryRow {
         let one_course = is_one_course(values);
         let ends = |fold: fn(f64, f64) -> f64| values.iter().copied().reduce(fold);
         QueryRow {
-            group: query.by.iter().cloned().zip(group.iter().cloned()).collect(),
+            group: query.by.iter().cloned().zip(group.iter().map(|value| value.0.clone())).collect(),
             metric: query.metrics[metric].clone(),
             cells: values.len(),
             mean: mean(values),
@@ -255,6 +303,18 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
         for folder in [whole, torn] {
             fs::remove_dir_all(folder).expect("removed");
         }
+    }
+
+    #[test]
+    fn numbers_sort_by_their_size() {
+        let mut values = ["16", "v6.12", "4", "8", "v6.6", "v6.6,base_slice_ns=3000", "", "10ms", "9ms", "0.5"]
+            .map(|value| ColumnValue(value.to_string()));
+        values.sort();
+        let sorted = values.each_ref().map(|value| value.0.as_str());
+        assert_eq!(
+            sorted,
+            ["", "0.5", "4", "8", "9ms", "10ms", "16", "v6.6", "v6.6,base_slice_ns=3000", "v6.12"]
+        );
     }
 
     #[test]
