@@ -8,8 +8,8 @@ CARGO := scripts/with-rust cargo
 STEP := scripts/step
 
 # Our own crates are compiled by clippy's driver, which is rustc with lints: a pass of its own would look at all crates again, those of
-# others within. Warnings are errors. Benchmarks are built for their lints alone.
-export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+# others within. Warnings are errors.
+export RUSTC_WORKSPACE_WRAPPER := $(CURDIR)/scripts/linted-rustc
 export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 
 .PHONY: all peers browser venv book build test pages python

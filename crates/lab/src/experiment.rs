@@ -544,7 +544,7 @@ mod tests {
             machine: machines::find("vm4").expect("a preset"),
             machine_name: "vm4".to_string(),
             workload: ["hackbench", "-g", "1", "-l", "2"].map(str::to_string).to_vec(),
-            warmup: None,
+            warmup: Some(Ns::ZERO),
             duration: Ns::from_ms(20),
         };
         Experiment {

@@ -136,7 +136,7 @@ fn one_event_is_missing() {
 /// Cuts of many kinds at every place.
 fn judge_all_cuts(whole: &[Event<'static>]) {
     for place in 0..whole.len() {
-        for length in [2, 5, 17, 60] {
+        for length in [2, 5, 17, 40] {
             judge_cut(whole, Cut::Range(place, (place + length).min(whole.len())));
             judge_cut(whole, Cut::Lost(place, (place + length).min(whole.len())));
         }
@@ -151,7 +151,7 @@ fn judge_all_cuts(whole: &[Event<'static>]) {
 #[test]
 fn a_stretch_or_a_head_is_missing() {
     for seed in 3..9 {
-        judge_all_cuts(&made(seed, 100));
+        judge_all_cuts(&made(seed, 60));
     }
 }
 
@@ -166,7 +166,7 @@ fn contexts_and_kinds_of_events_are_missing() {
         |kind| !matches!(kind, EventKind::SchedWaking(_) | EventKind::SchedStatRuntime { .. }),
     ];
     for (seed, kept) in (0..3).flat_map(|seed| without.map(|kept| (seed, kept))) {
-        let mut whole = made(seed, 100);
+        let mut whole = made(seed, 60);
         whole.retain(|event| kept(&event.kind));
         judge_all_cuts(&whole);
         whole.iter_mut().for_each(|event| event.context = Context::default());

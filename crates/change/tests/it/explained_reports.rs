@@ -69,7 +69,7 @@ fn workers_wait_behind_each_other_beside_an_idle_cpu() {
 #[test]
 fn a_mask_of_idle_cpus_saves_looking_at_busy_ones() {
     let kernels = ["v5.10", "v5.10+idle-cpumask-v7"];
-    let answer = why(kernels, "layout:2x1x20x2", "tbench -c 128 --run-ms 12", (6, 12));
+    let answer = why(kernels, "layout:2x1x20x2", "tbench -c 128 --run-ms 8", (5, 8));
     let told = first(&answer);
     assert!(told.contains("own work differs most where wakeups look for a CPU that is idle"), "{told}");
     let search = answer.work.iter().find(|work| work.work == "Search").expect("searches");

@@ -195,20 +195,13 @@ fn a_kernel_is_set_otherwise_or_says_what_it_has() {
         let start = ["debian:bookworm", "--topology", "2", "--timeout", LIMIT, "--out", out];
         boot(&[&start[..], words, &["pipe", "-l", "20"]].concat()).output().expect("run")
     };
-    for (words, told) in [
-        (
-            ["--set", "NEXTBUDDY"],
-            "this kernel has no scheduler feature NEXTBUDDY; it has GENTLE_FAIR_SLEEPERS",
-        ),
-        (["--set", "latency=1"], "this kernel's scheduler has no setting 'latency'; it has "),
-        (["--append", "isolcpuss=1"], "this kernel did not take its parameter 'isolcpuss=1'; "),
-    ] {
-        let output = run(&words);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), errors.lines().count()), (Some(2), 1), "{errors}");
-        assert!(errors.contains(told), "{errors}");
-        assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0, "{words:?}");
-    }
+    // Only a kernel says which parameters it does not take. Features and settings are refused on the same way, and what is told of
+    // those is tested in crates/guest.
+    let output = run(&["--append", "isolcpuss=1"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), errors.lines().count()), (Some(2), 1), "{errors}");
+    assert!(errors.contains("this kernel did not take its parameter 'isolcpuss=1'; "), "{errors}");
+    assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0);
     let output = run(&[
         "--session",
         "--set",
@@ -261,7 +254,8 @@ fn a_kernel_that_panics_is_told_with_its_last_words() {
     let out = folder.join("out");
     // A program that the guest cannot start: the kernel finds no first process.
     let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
-        .args(["boot", "debian:bookworm", "--timeout", LIMIT, "--out", out.to_str().expect("a path"), "pipe"])
+        .args(["boot", "debian:bookworm", "--topology", "1", "--timeout", LIMIT])
+        .args(["--out", out.to_str().expect("a path"), "pipe"])
         .env("FAIRLAB_GUEST", "/bin/true")
         .env("FAIRLAB_TEST", std::process::id().to_string())
         .output()
@@ -297,7 +291,7 @@ fn placement_is_recorded_by_probes_in_a_guest() {
 #[test]
 #[ignore = "boots machines; make test asks for it"]
 fn an_interrupt_at_any_moment_ends_everything() {
-    for after_ms in [0, 5, 20, 60, 200, 700, 2_000, 5_000] {
+    for after_ms in [0, 5, 20, 60, 200, 700, 2_000] {
         let folder = place("moment");
         let out = folder.join("out");
         let mut command = boot(&["debian:bookworm", "--out", out.to_str().expect("a path"), "jobs", "spin"]);

@@ -301,7 +301,7 @@ fn an_interrupted_comparison_answers_and_goes_on() {
     let inside = |name: &str| folder.join(name).to_str().expect("a path in UTF-8").to_string();
     let (out, whole, csv, md) = (inside("out"), inside("whole"), inside("a.csv"), inside("a.md"));
     let long = |more: &[&str]| {
-        let what = "compare schbench -m 2 -t 8 -c 3000 -s 1000 --duration 10s --kernel v6.5 --kernel v6.6 --runs 40 --jobs 2";
+        let what = "compare schbench -m 2 -t 8 -c 3000 -s 1000 --duration 5s --kernel v6.5 --kernel v6.6 --runs 40 --jobs 2";
         what.split(' ').chain(more.iter().copied()).map(String::from).collect::<Vec<_>>()
     };
     let exports = ["--export", &csv, "--export", &md, "--out", &out, "--format", "json"];
@@ -324,7 +324,7 @@ fn an_interrupted_comparison_answers_and_goes_on() {
     };
     // A busy machine has fewer runs by then.
     let has_some = |answer: &Value| answer["partial"]["runs"].as_u64().is_some_and(|runs| runs >= 4);
-    let mut answers = [1200, 2400, 4800, 9600].into_iter().map(interrupted);
+    let mut answers = [600, 1200, 2400, 4800].into_iter().map(interrupted);
     let answer = answers.find(has_some).expect("some runs");
     let (runs, of) = (answer["partial"]["runs"].as_u64(), answer["partial"]["wanted"].as_u64());
     assert!(runs.is_some_and(|runs| (4..80).contains(&runs)) && of == Some(80), "{answer:#}");

@@ -13,7 +13,7 @@ use crate::limit;
 use crate::program::program;
 
 /// How long each test goes on injecting at least: until a fault has come through, too, however busy the machine is.
-const BUDGET: Duration = Duration::from_secs(6);
+const BUDGET: Duration = Duration::from_secs(3);
 
 /// A generator of moments and bits (SplitMix64).
 struct Chance(u64);

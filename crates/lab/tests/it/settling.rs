@@ -50,7 +50,7 @@ fn what_bounds_the_search_is_known_before_anything_is_measured() {
         let spec = spec("v6.0", "layout:1x1x24x1", "tbench -c 48 --run-ms 40", Ns::from_secs(5));
         result(&RunSpec { warmup, ..spec }).metric("throughput").expect("it counts")
     };
-    let [by_default, early, late] = [None, Some(Ns::from_ms(353)), Some(Ns::from_ms(600))].map(throughput);
+    let [by_default, early, late] = [None, Some(Ns::from_ms(353)), Some(Ns::from_ms(450))].map(throughput);
     assert!((0.97..1.03).contains(&(by_default / late)), "{by_default} beside {late}");
     assert!(early / late < 0.97, "{early} beside {late}: it shows what it is for");
 }
