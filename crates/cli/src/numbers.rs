@@ -67,6 +67,29 @@ pub fn duration(nanoseconds: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
+/// From this ratio on a change is told in times, not in percent.
+const IN_TIMES: f64 = 2.0;
+
+/// How something compares with `other`, as people say it: `91 % lower (62 to 98 %) than v6.5's`, `3.20 times (2.50 to 4.10) v6.5's`.
+pub fn change(ratio: f64, ends: Option<(f64, f64)>, other: &str) -> String {
+    if ratio >= IN_TIMES {
+        let ends = ends
+            .map_or(String::new(), |(low, high)| format!(" ({} to {})", significant(low), significant(high)));
+        return format!("{} times{ends} {other}'s", significant(ratio));
+    }
+    let way = |ratio: f64| if ratio < 1.0 { "lower" } else { "higher" };
+    let percent = |ratio: f64| significant(((ratio - 1.0) * 100.0).abs());
+    let ends = ends.map_or(String::new(), |(low, high)| match (low < 1.0) == (high < 1.0) {
+        true if low < 1.0 => format!(" ({} to {} %)", percent(high), percent(low)),
+        true => format!(" ({} to {} %)", percent(low), percent(high)),
+        false => format!(" ({} % lower to {} % higher)", percent(low), percent(high)),
+    });
+    match percent(ratio).as_str() {
+        "0" => format!("as {other}'s{ends}"),
+        size => format!("{size} % {}{ends} than {other}'s", way(ratio)),
+    }
+}
+
 /// A metric's value by its name's unit.
 pub fn metric(name: &str, value: f64) -> String {
     let name = plain(name);
@@ -101,6 +124,17 @@ pub fn significant(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_are_told_as_people_say_them() {
+        let told = |ratio, low, high| change(ratio, Some((low, high)), "v6.5");
+        assert_eq!(told(0.086, 0.019, 0.378), "91.4 % lower (62.2 to 98.1 %) than v6.5's");
+        assert_eq!(told(1.25, 1.1, 1.5), "25.0 % higher (10.0 to 50.0 %) than v6.5's");
+        assert_eq!(told(0.9, 0.5, 1.2), "10.0 % lower (50.0 % lower to 20.0 % higher) than v6.5's");
+        assert_eq!(told(8.3, 2.19, 31.4), "8.30 times (2.19 to 31.4) v6.5's");
+        assert_eq!(told(1.0, 1.0, 1.0), "as v6.5's (0 to 0 %)");
+        assert_eq!(change(0.5, None, "v6.5"), "50.0 % lower than v6.5's");
+    }
 
     #[test]
     fn cpus_are_read_as_perf_reads_them() {

@@ -63,12 +63,26 @@ export function runsOf(row: Metric): string {
   return other === 1 ? "1 paired run" : `${other} paired runs`;
 }
 
-/** One sentence: `v6.6 has 0.58 (0.55 to 0.61) of v6.5's p99 wakeup latency: better, 10 paired runs`. */
+/** From this ratio on a change is told in times, not in percent. */
+const IN_TIMES = 2;
+
+/** How something compares with `other`: `91.4 % lower (62.2 to 98.1 %) than v6.5's`, `3.20 times (2.50 to 4.10) v6.5's`. */
+export function changeOf(ratio: number, low: number | null, high: number | null, other: string): string {
+  const hasEnds = low !== null && high !== null;
+  if (ratio >= IN_TIMES) return `${significant(ratio)} times${hasEnds ? ` (${significant(low)} to ${significant(high)})` : ""} ${other}'s`;
+  const percent = (value: number) => significant(Math.abs((value - 1) * 100));
+  let ends = "";
+  if (hasEnds && low < 1 !== high < 1) ends = ` (${percent(low)} % lower to ${percent(high)} % higher)`;
+  else if (hasEnds) ends = ` (${percent(low < 1 ? high : low)} to ${percent(low < 1 ? low : high)} %)`;
+  const size = percent(ratio);
+  return size === "0" ? `as ${other}'s${ends}` : `${size} % ${ratio < 1 ? "lower" : "higher"}${ends} than ${other}'s`;
+}
+
+/** One sentence: `v6.6: p99 wakeup latency 42.0 % lower (39.0 to 45.0 %) than v6.5's, 58 us instead of 100 us: better, 10 paired runs`. */
 export function sentence(row: Metric, baseline: string): string {
   const [from, to] = [metric(row.name, row.baseline_mean), metric(row.name, row.mean)];
   if (row.ratio === null) return `${spoken(row.name)}: ${to} with ${row.kernel}, ${from} with ${baseline}; ${runsOf(row)}`;
-  const ratio = row.low === null || row.high === null ? significant(row.ratio) : `${significant(row.ratio)} (${significant(row.low)} to ${significant(row.high)})`;
-  const has = `${row.kernel} has ${ratio} of ${baseline}'s ${spoken(row.name)}`;
+  const has = `${row.kernel}: ${spoken(row.name)} ${changeOf(row.ratio, row.low, row.high, baseline)}`;
   if (row.verdict === "one_course") return `${has} in one course of events, which decides nothing: ${runsOf(row)}`;
   return `${has}, ${to} instead of ${from}: ${verdictOf(row)}, ${runsOf(row)}`;
 }

@@ -16,7 +16,7 @@ use super::kernels::own_tree_note;
 use super::{experiment, threshold, workloads};
 use crate::args::{BisectArgs, PageStyle};
 use crate::error::CliError;
-use crate::numbers::{metric, significant};
+use crate::numbers::{change, metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 use crate::{output, ray};
@@ -124,14 +124,9 @@ fn to_text(setting: &RunSetting, found: &BisectAnswer, page: PageStyle) -> Strin
 fn beside(ends: &EndsAnswer, found: &BisectAnswer) -> String {
     let good = if ends.kernel == found.to { &found.from } else { &found.to };
     let Some(ratio) = ends.ratio else { return String::new() };
-    let spread = match (ends.low, ends.high) {
-        (Some(low), Some(high)) => format!(" ({} to {})", significant(low), significant(high)),
-        _ => String::new(),
-    };
-    let (kernel, ratio, runs) = (&ends.kernel, significant(ratio), ends.pairs);
-    let (metric, verdict) = (&found.metric, ends.verdict.words());
-    let mut text =
-        format!("{kernel} has {ratio}{spread} of {good}'s {metric}: {verdict}, {runs} paired runs\n");
+    let (kernel, runs, metric) = (&ends.kernel, ends.pairs, &found.metric);
+    let (told, verdict) = (change(ratio, ends.low.zip(ends.high), good), ends.verdict.words());
+    let mut text = format!("{kernel}: {metric} {told}: {verdict}, {runs} paired runs\n");
     if let Some(command) = &ends.command {
         text += &format!("  {command}\n");
     }

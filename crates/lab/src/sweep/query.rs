@@ -307,8 +307,9 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
 
     #[test]
     fn numbers_sort_by_their_size() {
-        let mut values = ["16", "v6.12", "4", "8", "v6.6", "v6.6,base_slice_ns=3000", "", "10ms", "9ms", "0.5"]
-            .map(|value| ColumnValue(value.to_string()));
+        let mut values =
+            ["16", "v6.12", "4", "8", "v6.6", "v6.6,base_slice_ns=3000", "", "10ms", "9ms", "0.5"]
+                .map(|value| ColumnValue(value.to_string()));
         values.sort();
         let sorted = values.each_ref().map(|value| value.0.as_str());
         assert_eq!(
