@@ -82,7 +82,7 @@ pub(crate) enum SeedRange {
 }
 
 /// Seeds that confirm lie so far behind those that find.
-const FRESH: u64 = 100_000;
+pub const FRESH_SEEDS: u64 = 100_000;
 
 /// Two classes that follow each other on the line: the positions of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ impl CaseRuns {
             (self.classes[class].runs(seeds).len()..runs).map(move |number| (class, number))
         });
         let missing = missing.collect::<Vec<_>>();
-        let offset = if seeds == SeedRange::Fresh { FRESH } else { 0 };
+        let offset = if seeds == SeedRange::Fresh { FRESH_SEEDS } else { 0 };
         for chunk in missing.chunks(BATCH) {
             let specs = chunk.iter().map(|&(class, number)| {
                 let RunClass { kernel, shift, .. } = &self.classes[class];

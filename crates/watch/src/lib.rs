@@ -17,6 +17,6 @@ mod tests;
 mod watch;
 
 pub use case::{CASE_KEYS, Catalogue, SkippedCase, WatchCase};
-pub use case_runs::Screening;
+pub use case_runs::{FRESH_SEEDS, Screening};
 pub use line::WatchedLine;
 pub use watch::{WatchEffort, WatchEstimate, WatchSpec, watch};

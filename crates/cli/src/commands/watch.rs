@@ -14,7 +14,8 @@ use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_report::public::read_all;
 use fairlab_watch::answer::WatchAnswer;
 use fairlab_watch::{
-    CASE_KEYS, Catalogue, Screening, WatchCase, WatchEffort, WatchEstimate, WatchSpec, WatchedLine, watch,
+    CASE_KEYS, Catalogue, FRESH_SEEDS, Screening, WatchCase, WatchEffort, WatchEstimate, WatchSpec,
+    WatchedLine, watch,
 };
 use serde_json::{Value, json};
 
@@ -206,7 +207,12 @@ fn provenance_of(answer: &WatchAnswer, first_seed: u64) -> Provenance {
     let ends = [names.next(), names.next_back()].into_iter().flatten();
     let all = ends.fold(provenance::here().by(origin), Provenance::kernel);
     let machines = answer.cases.iter().map(|case| &case.machine);
-    machines.fold(all, Provenance::machine).seeds([first_seed])
+    let found = answer.cases.iter().flat_map(|case| &case.classes).map(|class| class.runs).max();
+    let fresh = answer.findings.iter().filter_map(|finding| finding.fresh).map(|fresh| fresh.runs).max();
+    let seeds = |offset: u64, runs: Option<usize>| {
+        (0..runs.unwrap_or(0) as u64).map(move |number| first_seed.wrapping_add(offset + number))
+    };
+    machines.fold(all, Provenance::machine).seeds(seeds(0, found)).seeds(seeds(FRESH_SEEDS, fresh))
 }
 
 fn list(catalogue: &Catalogue, format: AnswerFormat) -> Result<(), CliError> {
