@@ -32,6 +32,11 @@ pub struct ProgressLine {
     told: Mutex<String>,
 }
 
+/// Whether lines that stay are wanted without a terminal: not with `FAIRLAB_PROGRESS=off`.
+fn is_wanted() -> bool {
+    std::env::var_os("FAIRLAB_PROGRESS").is_none_or(|word| word != "off")
+}
+
 /// How often work without a terminal says how far it is.
 const BETWEEN_LASTING_LINES: Duration = Duration::from_secs(10);
 
@@ -57,7 +62,7 @@ impl ProgressLine {
             started,
             shown,
             lasting: false,
-            seldom: (!shown).then(|| Mutex::new(started)),
+            seldom: (!shown && is_wanted()).then(|| Mutex::new(started)),
             told: Mutex::default(),
         }
     }
@@ -126,6 +131,7 @@ impl ReadingLine {
     /// A line about `what` as long as it lives; silent when `file` has no length.
     pub fn new(what: &'static str, file: &Path, read: &BytesRead) -> ReadingLine {
         let length = file.metadata().ok().filter(Metadata::is_file).map(|about| about.len());
+        let length = length.filter(|_| io::stderr().is_terminal() || is_wanted());
         let watch = length.map(|length| {
             let (done, read) = (Arc::new(AtomicBool::new(false)), read.clone());
             let seen = Arc::clone(&done);

@@ -40,8 +40,11 @@ pub enum WatchCommand {
         #[arg(long, value_name = "DIR", conflicts_with = "format")]
         known: Option<PathBuf>,
         /// Instead, writes cells.parquet and series/CASE.csv into the folder again, as --out has them.
-        #[arg(long, conflicts_with_all = ["format", "known"])]
+        #[arg(long, conflicts_with_all = ["format", "known", "beside"])]
         tables: bool,
+        /// Instead, what another watch says of each change: the folder of its --out, such as one of own code (--over src:DIR@A..B).
+        #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "known"])]
+        beside: Option<PathBuf>,
     },
 }
 

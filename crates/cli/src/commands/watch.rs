@@ -1,5 +1,6 @@
 //! `fairlab watch`: which commits changed which cases of a catalogue.
 
+mod beside;
 mod cells;
 mod known;
 mod text;
@@ -43,20 +44,15 @@ pub fn execute(args: &WatchArgs) -> Result<(), CliError> {
         None => run(&args.run),
         Some(WatchCommand::Keys) => output::print(CASE_KEYS),
         Some(WatchCommand::List { catalogue, format }) => list(&Catalogue::read(catalogue)?, *format),
-        Some(WatchCommand::Report { folder, format, known, tables }) => {
-            let path = folder.join(ANSWER);
-            let value = read(&path)?.ok_or_else(|| {
-                CliError::bad(
-                    format!("{}: there is none", ShownPath(&path)),
-                    "give the folder of 'watch --out'",
-                )
-            })?;
+        Some(WatchCommand::Report { folder, format, known, beside, tables }) => {
+            let value = earlier(folder)?;
             if *tables {
                 return cells::write(&value, folder).map_err(|error| failed(folder, &error));
             }
-            match known {
-                Some(reports) => output::print(&known::to_text(&value, &read_all(reports)?)),
-                None => print(&value, *format),
+            match (known, beside) {
+                (Some(reports), _) => output::print(&known::to_text(&value, &read_all(reports)?)),
+                (None, Some(other)) => output::print(&beside::to_text(&value, &earlier(other)?)),
+                (None, None) => print(&value, *format),
             }
         }
     }
@@ -176,6 +172,14 @@ fn read(path: &Path) -> Result<Option<Value>, CliError> {
     value.map(Some).ok_or_else(|| {
         let problem = format!("{} is no answer of 'fairlab watch'", ShownPath(path));
         CliError::from(LabError::new(problem, "give another folder"))
+    })
+}
+
+/// What an earlier watch left.
+fn earlier(folder: &Path) -> Result<Value, CliError> {
+    let path = folder.join(ANSWER);
+    read(&path)?.ok_or_else(|| {
+        CliError::bad(format!("{}: there is none", ShownPath(&path)), "give the folder of 'watch --out'")
     })
 }
 

@@ -21,7 +21,8 @@ fn findings(answer: &Value) -> impl Iterator<Item = &Value> {
     answer["findings"].as_array().into_iter().flatten()
 }
 
-fn confirmed(answer: &Value) -> Vec<&Value> {
+/// The findings that are told.
+pub fn confirmed(answer: &Value) -> Vec<&Value> {
     findings(answer).filter(|finding| finding["confirmed"] == true).collect()
 }
 
@@ -32,7 +33,7 @@ fn mean(finding: &Value, side: usize) -> String {
 }
 
 /// `0.52 (0.47 to 0.58)`
-fn ratio(finding: &Value) -> String {
+pub fn ratio(finding: &Value) -> String {
     let number = |key: &str| finding["fresh"][key].as_f64().map_or("-".to_string(), significant);
     format!("{} ({} to {})", number("ratio"), number("low"), number("high"))
 }
