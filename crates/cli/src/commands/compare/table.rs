@@ -9,7 +9,7 @@ use crate::args::PageStyle;
 use crate::numbers::{change, metric, significant};
 
 pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
-    let mut text = String::new();
+    let mut text = partial(answer);
     let columns = columns(answer);
     for of_kernel in answer.by_kernel() {
         let header = header(answer, &of_kernel[0]);
@@ -32,7 +32,6 @@ pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
     for notice in &answer.notices {
         text += &format!("note: {notice}\n");
     }
-    text += &partial(answer);
     if !is_of_single_runs(answer) {
         for row in summed_up(answer) {
             // What is sure comes first.
