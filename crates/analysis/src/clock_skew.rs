@@ -8,9 +8,10 @@
 //!
 //! Time goes by [`HELD_MAX`], memory by tasks and by pairs of CPUs. Must not know: what is computed from the times.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
 
-use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink};
+use fairlab_event::{Cpu, Event, EventKind, IdHasher, Ns, Pid, Sink};
 
 use crate::pid_map::PidMap;
 
@@ -50,7 +51,12 @@ pub struct ClockSkew {
 /// What wakeups tell of the clocks of each two CPUs.
 #[derive(Clone, Debug, Default)]
 struct CpuPairs {
-    of: BTreeMap<(u32, u32), Differences>,
+    /// In order of appearance, each with its two CPUs, the lower number first.
+    of: Vec<((u32, u32), Differences)>,
+    places: HashMap<(u32, u32), usize, BuildHasherDefault<IdHasher>>,
+    /// The one that was asked for last, and one that more wakeups tell nothing new of.
+    latest: ((u32, u32), usize),
+    full: (u32, u32),
     /// How often a wakeup was held against a sleep.
     held: u64,
 }
@@ -84,17 +90,11 @@ struct Waking {
 }
 
 impl Waking {
-    fn of(wakings: &VecDeque<(Cpu, Ns)>, place: usize) -> Waking {
-        let (cpu, time) = wakings[place];
-        let before = place.checked_sub(1).map(|before| wakings[before]);
-        Waking { cpu, time, neighbours: [before, wakings.get(place + 1).copied()] }
-    }
-
     /// The differences, above the first and up to the second, that put this wakeup, and no other, within a sleep, shortly before its
-    /// end. The difference is how far the sleep's clock is ahead of this one's.
-    fn differences(&self, sleep: &Sleep) -> Option<(i64, i64)> {
-        let (mut low, mut high) = (since(sleep.from, self.time), since(sleep.to, self.time));
-        low = low.max(high.saturating_sub(SHORTLY));
+    /// end. The difference is how far the sleep's clock is ahead of this one's; `end`: what puts it at the sleep's end.
+    #[inline]
+    fn differences(&self, sleep: &Sleep, end: i64) -> Option<(i64, i64)> {
+        let (mut low, mut high) = (since(sleep.from, self.time).max(end - SHORTLY), end);
         let [earlier, later] = self.neighbours;
         let is_within = |(cpu, time): (Cpu, Ns)| cpu == sleep.cpu && sleep.from < time && time <= sleep.to;
         if earlier.is_some_and(is_within) || later.is_some_and(is_within) {
@@ -125,6 +125,9 @@ const TASKS_MAX: usize = 1 << 14;
 /// So often wakeups are held against sleeps, for a pair of CPUs and for all: what they tell does not change any more.
 const HELD_OF_PAIR_MAX: u64 = 1 << 18;
 const HELD_MAX: u64 = 1 << 22;
+
+/// No difference: a wakeup that was held against nothing yet.
+const UNREACHED: (i64, usize) = (i64::MAX, 0);
 
 /// What wakeups between two CPUs tell of the difference of their clocks.
 ///
@@ -168,30 +171,29 @@ fn middle(bin: i64) -> i64 {
     bin.signum() * ((BINS + place % BINS) * width + width / 2)
 }
 
-/// The time from a wakeup to another event. What is too long for a bin is only a little longer than that.
-fn since(time: Ns, woken: Ns) -> i64 {
-    let difference = i128::from(time.0) - i128::from(woken.0);
-    difference.clamp(-(1 << MOST) - 1, 1 << MOST) as i64
+/// The time from a wakeup to another event.
+#[inline]
+const fn since(time: Ns, woken: Ns) -> i64 {
+    time.0.wrapping_sub(woken.0).cast_signed()
 }
 
-/// The bins whose middles lie above `low` and up to `high`.
-fn bins(low: i64, high: i64) -> Option<(usize, usize)> {
-    let mut from = bin_of(low);
-    while from <= SIDE && middle(from) <= low {
-        from += 1;
-    }
-    let mut to = bin_of(high);
-    while to >= -SIDE && middle(to) > high {
-        to -= 1;
-    }
-    let (from, to) = (from.max(-SIDE), to.min(SIDE));
-    (from <= to).then_some(((from + SIDE) as usize, (to + SIDE) as usize))
+/// How many bins have their middle at or below a difference: the bins between two differences begin with the number of the first,
+/// and end before that of the second. Of a difference of the other sign, less one, it is [`MIRROR`] less as many.
+#[inline]
+fn bins_up_to(difference: i64) -> usize {
+    /// Bits of a floating-point number behind those that tell its bin, and the number of the first.
+    const BEHIND: u32 = f64::MANTISSA_DIGITS - 1 - BINS.ilog2();
+    const FIRST: i64 = (f64::MAX_EXP - 1 + LEAST as i32) as i64 * BINS;
+    let sign = difference >> (i64::BITS - 1);
+    // Where two bins of a doubling meet, and where doublings do, the leading bits change.
+    let size = (difference ^ sign).min((1 << MOST) - 1) as f64;
+    let rounded = (size.to_bits().cast_signed() + (1 << (BEHIND - 1))) >> BEHIND;
+    let on_its_side = (rounded - FIRST).max(0);
+    (SIDE + 1 + sign + (on_its_side ^ sign) - sign).cast_unsigned() as usize
 }
 
-fn add(steps: &mut [i32], (from, to): (usize, usize)) {
-    steps[from] += 1;
-    steps[to + 1] -= 1;
-}
+/// How many bins there are.
+const MIRROR: usize = 2 * SIDE as usize + 1;
 
 /// How many of those that asked for a difference fit it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -219,7 +221,7 @@ impl Share {
 
 impl Default for Differences {
     fn default() -> Differences {
-        let none = vec![0; (2 * SIDE + 2) as usize];
+        let none = vec![0; MIRROR + 1];
         Differences { asked: none.clone(), fits: none, there: 0, back: 0 }
     }
 }
@@ -291,36 +293,67 @@ impl Differences {
 }
 
 impl CpuPairs {
-    /// Counts what a wakeup says, if it was the one that ended a sleep.
-    fn hold(&mut self, waking: &Waking, sleep: &Sleep) {
-        if waking.cpu == sleep.cpu {
+    /// Counts what a wakeup says, if it was the one that ended a sleep. `reached`: the difference that puts the wakeup at the end of
+    /// the sleep that it was held against before, with its number of bins. It mostly is that of this sleep's begin.
+    #[inline(always)]
+    fn hold(&mut self, cpu: Cpu, waking: impl Fn() -> Waking, sleep: &Sleep, reached: &mut (i64, usize)) {
+        if cpu == sleep.cpu {
             return;
         }
         self.held += 1;
+        let key = (cpu.0.min(sleep.cpu.0), cpu.0.max(sleep.cpu.0));
+        if key != self.full {
+            self.count(key, &waking(), sleep, reached);
+        }
+    }
+
+    fn count(&mut self, key: (u32, u32), waking: &Waking, sleep: &Sleep, reached: &mut (i64, usize)) {
         let [before, end] = [sleep.before, sleep.to].map(|time| since(time, waking.time));
         if before >= 1 << MOST || end <= -(1 << MOST) {
             return;
         }
-        let key = (waking.cpu.0.min(sleep.cpu.0), waking.cpu.0.max(sleep.cpu.0));
-        if self.of.len() >= PAIRS_MAX && !self.of.contains_key(&key) {
-            return;
-        }
-        let pair = self.of.entry(key).or_default();
+        let end = end.min(1 << MOST);
+        let Some(pair) = self.pair(key) else { return };
         if pair.there + pair.back >= HELD_OF_PAIR_MAX {
+            self.full = key;
             return;
         }
+        let from = if reached.0 == before { reached.1 } else { bins_up_to(before) };
+        let to = bins_up_to(end);
+        *reached = (end, to);
         // What is counted is how far the clock of the higher number is ahead.
         let goes_there = waking.cpu < sleep.cpu;
-        let range = |low: i64, high: i64| {
-            if goes_there { bins(low, high) } else { bins(-high - 1, -low - 1) }
+        let add = |steps: &mut [i32], from: usize, to: usize| {
+            if from < to {
+                let (from, to) = if goes_there { (from, to) } else { (MIRROR - to, MIRROR - from) };
+                steps[from] += 1;
+                steps[to] -= 1;
+            }
         };
-        if let Some(asked) = range(before, end) {
-            add(&mut pair.asked, asked);
-        }
-        if let Some(fits) = waking.differences(sleep).and_then(|(low, high)| range(low, high)) {
-            add(&mut pair.fits, fits);
+        add(&mut pair.asked, from, to);
+        if let Some((low, high)) = waking.differences(sleep, end) {
+            add(&mut pair.fits, bins_up_to(low), if high == end { to } else { bins_up_to(high) });
         }
         *(if goes_there { &mut pair.there } else { &mut pair.back }) += 1;
+    }
+
+    /// What is known of two CPUs, unless there are too many.
+    #[inline]
+    fn pair(&mut self, key: (u32, u32)) -> Option<&mut Differences> {
+        if self.latest.0 != key {
+            self.latest = (key, self.place(key)?);
+        }
+        self.of.get_mut(self.latest.1).map(|(_, pair)| pair)
+    }
+
+    fn place(&mut self, key: (u32, u32)) -> Option<usize> {
+        if let Some(&place) = self.places.get(&key) {
+            return Some(place);
+        }
+        let place = Some(self.of.len()).filter(|&place| place < PAIRS_MAX)?;
+        self.of.push((key, Differences::default()));
+        self.places.insert(key, place);
+        Some(place)
     }
 }
 
@@ -368,8 +401,12 @@ impl ClockSkew {
         let sleep = Sleep { cpu, before, from, to: event.time };
         remember(&mut task.sleeps, sleep, most);
         // The last wakeup waits for the next.
-        for place in 1..task.wakings.len() {
-            pairs.hold(&Waking::of(&task.wakings, place - 1), &sleep);
+        let mut earlier = None;
+        for (&(cpu, time), &later) in task.wakings.iter().zip(task.wakings.iter().skip(1)) {
+            let mut reached = UNREACHED;
+            let waking = || Waking { cpu, time, neighbours: [earlier, Some(later)] };
+            pairs.hold(cpu, waking, &sleep, &mut reached);
+            earlier = Some((cpu, time));
         }
     }
 
@@ -378,14 +415,16 @@ impl ClockSkew {
         let ClockSkew { tasks, pairs, .. } = self;
         let Some(task) = seen(tasks, pid) else { return };
         remember(&mut task.wakings, (event.cpu, event.time), most);
-        let Some(place) = task.wakings.len().checked_sub(2) else { return };
-        let waking = Waking::of(&task.wakings, place);
-        task.sleeps.iter().for_each(|sleep| pairs.hold(&waking, sleep));
+        let mut latest = task.wakings.iter().rev().copied();
+        let (later, Some((cpu, time))) = (latest.next(), latest.next()) else { return };
+        let waking = Waking { cpu, time, neighbours: [latest.next(), later] };
+        let mut reached = UNREACHED;
+        task.sleeps.iter().for_each(|sleep| pairs.hold(cpu, || waking, sleep, &mut reached));
     }
 
     /// The pairs of CPUs whose clocks stand apart, the one that most wakeups show first.
     pub fn apart(&self) -> Vec<ClocksApart> {
-        let told = self.pairs.of.iter().filter_map(|(&(low, high), pair)| {
+        let told = self.pairs.of.iter().filter_map(|&((low, high), ref pair)| {
             let (difference, late, wakeups) = pair.apart(&pair.shares())?;
             let cpus = if difference > 0 { [low, high] } else { [high, low] };
             let by = Ns(difference.unsigned_abs());
@@ -399,7 +438,7 @@ impl ClockSkew {
     /// What is to be added to the times of each CPU, ns, by its number; nothing where no clocks stand apart. Most CPUs stay.
     pub fn shifts(&self) -> Vec<i64> {
         let (mut right, mut wrong) = (Vec::new(), Vec::new());
-        for (&cpus, pair) in &self.pairs.of {
+        for &(cpus, ref pair) in &self.pairs.of {
             let shares = pair.shares();
             match pair.apart(&shares) {
                 Some((difference, late, _)) => wrong.push((late, cpus, difference)),
@@ -412,7 +451,7 @@ impl ClockSkew {
         }
         right.sort_unstable_by_key(|&(held, cpus, _)| (std::cmp::Reverse(held), cpus));
         wrong.sort_unstable_by_key(|&(late, cpus, _)| (std::cmp::Reverse(late), cpus));
-        let count = self.pairs.of.keys().map(|&(_, high)| high as usize + 1).max().unwrap_or(0);
+        let count = self.pairs.of.iter().map(|&((_, high), _)| high as usize + 1).max().unwrap_or(0);
         let mut clocks = KnownClocks { ahead: vec![0; count], group: (0..count).collect() };
         for (_, (low, high), difference) in right.into_iter().chain(wrong) {
             clocks.join(low as usize, high as usize, difference);
@@ -462,8 +501,11 @@ impl KnownClocks {
 
 /// What was seen of a task, unless there are too many.
 fn seen(tasks: &mut PidMap<SeenTask>, pid: Pid) -> Option<&mut SeenTask> {
-    let is_known = tasks.contains_key(&pid) || tasks.len() < TASKS_MAX;
-    (is_known && !pid.is_idle()).then(|| tasks.entry(pid).or_default())
+    match tasks.len() < TASKS_MAX {
+        _ if pid.is_idle() => None,
+        true => Some(tasks.entry(pid).or_default()),
+        false => tasks.get_mut(&pid),
+    }
 }
 
 /// Takes up an item, and lets go of those beyond `most`.
@@ -603,6 +645,17 @@ mod tests {
                 assert!((middle.abs() - bound).abs() <= bound / 128 + 4096, "{difference} {bin} {middle}");
                 assert_eq!(bin_of(middle), bin, "{difference}");
             }
+        }
+    }
+
+    #[test]
+    fn bins_are_counted_by_their_middles() {
+        let middles: Vec<i64> = (-SIDE..=SIDE).map(middle).collect();
+        let edges = [-(1 << MOST) - 1, 1 << MOST, 0, -1, 1, -1000, 4095, 4096].into_iter();
+        for difference in edges.chain(middles.iter().flat_map(|&middle| [middle - 1, middle, middle + 1])) {
+            let counted = middles.partition_point(|&middle| middle <= difference);
+            assert_eq!(bins_up_to(difference), counted, "{difference}");
+            assert_eq!(bins_up_to(-difference - 1), MIRROR - counted, "{difference}");
         }
     }
 }

@@ -195,21 +195,29 @@ impl Latency {
         self.tracker.index(pid).map_or(0, |task| self.tracker.holes_of(task))
     }
 
+    /// The same of a task whose number may be at hand.
+    #[inline]
+    fn holes_of_either(&self, task: Option<u32>, pid: Pid) -> u32 {
+        task.map_or_else(|| self.holes_of(pid), |task| self.tracker.holes_of(task))
+    }
+
     fn switch(&mut self, switch: &Switch, event: &Event<'_>, change: &TrackerChange) {
         let now = event.time;
+        let (left, entered) = match change {
+            TrackerChange::Switched { left, entered, .. } => (left.as_ref(), entered.as_ref()),
+            _ => (None, None),
+        };
         // The idle task waits for nothing.
         if !switch.prev_pid.is_idle() {
-            if let TrackerChange::Switched { left: Some(left), .. } = change
-                && left.lost_wait
-            {
+            if left.is_some_and(|left| left.lost_wait) {
                 let counts = self.choosing.counts(switch.prev_pid, now);
                 self.each(|tasks| tasks.lose_wait(switch.prev_pid, counts));
             }
-            let holes = self.holes_of(switch.prev_pid);
+            let holes = self.holes_of_either(left.map(|left| left.task), switch.prev_pid);
             self.each(|tasks| {
                 tasks.switch_out(switch.prev_pid, switch.prev_comm, switch.prev_state, now, holes);
             });
-            if let TrackerChange::Switched { left: Some(left), .. } = change
+            if let Some(left) = left
                 && self.tracker.task(left.task).wait.is_some_and(|wait| wait.woken_while_running)
             {
                 let waits = self.options.woken_while_running;
@@ -217,7 +225,7 @@ impl Latency {
             }
         }
         if !switch.next_pid.is_idle() {
-            let holes = self.holes_of(switch.next_pid);
+            let holes = self.holes_of_either(entered.map(|entered| entered.task), switch.next_pid);
             let counts = self.choosing.counts(switch.next_pid, now);
             self.each(|tasks| tasks.switch_in(switch.next_pid, switch.next_comm, now, holes, counts));
         }

@@ -59,6 +59,10 @@ pub(crate) struct SelectedEvent {
     pub(crate) is_followed: bool,
 }
 
+impl SelectedEvent {
+    const FOLLOWED: SelectedEvent = SelectedEvent { begins: None, ends: None, is_followed: true };
+}
+
 /// Finds out for each event and task whether it is chosen.
 #[derive(Clone, Debug)]
 pub(crate) struct SelectorState {
@@ -165,16 +169,17 @@ impl SelectorState {
     }
 
     /// Takes the next event, before it is followed.
+    #[inline]
     pub(crate) fn hear(&mut self, event: &Event<'_>) -> SelectedEvent {
-        const FOLLOWED: SelectedEvent = SelectedEvent { begins: None, ends: None, is_followed: true };
-        if self.is_all() {
-            return FOLLOWED;
-        }
+        if self.is_all() { SelectedEvent::FOLLOWED } else { self.hear_chosen(event) }
+    }
+
+    fn hear_chosen(&mut self, event: &Event<'_>) -> SelectedEvent {
         if !self.is_everybody() {
             self.learn(event);
         }
         if event.kind.is_task_record() {
-            return FOLLOWED;
+            return SelectedEvent::FOLLOWED;
         }
         let now = event.time;
         let (first, latest) = self.span.unwrap_or((now, now));

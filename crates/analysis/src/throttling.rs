@@ -429,16 +429,19 @@ impl Throttling {
     }
 
     /// Whether a task that waits on `cpu` waits for its group's quota.
+    #[inline]
     pub(crate) fn holds(&self, pid: Pid, cpu: Cpu) -> bool {
         self.tells() && self.of_task.get(&pid).is_some_and(|&group| self.on(group, cpu).throttled > 0)
     }
 
     /// For how long a task's groups have been throttled on `cpu` up to now: what this grows by while it waits there, it
     /// waits for its quota.
+    #[inline]
     pub(crate) fn time_of(&self, pid: Pid, cpu: Cpu, now: Ns) -> Ns {
-        if !self.tells() {
-            return Ns::ZERO;
-        }
+        if self.tells() { self.told_time_of(pid, cpu, now) } else { Ns::ZERO }
+    }
+
+    fn told_time_of(&self, pid: Pid, cpu: Cpu, now: Ns) -> Ns {
         let Some(&group) = self.of_task.get(&pid) else { return Ns::ZERO };
         let state = self.on(group, cpu);
         let ongoing = if state.throttled > 0 { now.since(state.any_since) } else { Ns::ZERO };

@@ -542,6 +542,7 @@ impl Tracker {
         }
     }
 
+    #[inline]
     fn find(&mut self, pid: Pid, comm: Comm) -> u32 {
         let index = match self.by_pid.get(pid) {
             Some(index) => index,
@@ -553,6 +554,7 @@ impl Tracker {
         index
     }
 
+    #[cold]
     fn begin_life(&mut self, pid: Pid) -> u32 {
         let mut task = TrackedTask::new(pid);
         task.is_background = self.background.contains(&pid);

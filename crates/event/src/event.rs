@@ -51,6 +51,12 @@ impl Flags {
         Flags(kept)
     }
 
+    /// The characters, with zeros behind them alone.
+    #[inline]
+    pub const fn from_padded(columns: [u8; 8]) -> Flags {
+        Flags(columns)
+    }
+
     /// The characters as printed; empty when none were recorded.
     pub fn as_bytes(&self) -> &[u8] {
         const LOW_BITS: u64 = u64::MAX / 0xff;

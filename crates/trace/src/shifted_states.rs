@@ -40,7 +40,7 @@ struct ShiftedStateFix<'s, S> {
 impl<S: Sink> Sink for ShiftedStateFix<'_, S> {
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
-        let EventKind::SchedSwitch(switch) = event.kind else { return self.sink.event(event) };
+        let EventKind::SchedSwitch(switch) = &event.kind else { return self.sink.event(event) };
         if self.first == 0 && switch.prev_pid.is_idle() && switch.prev_state == TaskState::INTERRUPTIBLE {
             self.first = self.events;
         }
@@ -48,7 +48,7 @@ impl<S: Sink> Sink for ShiftedStateFix<'_, S> {
             return self.sink.event(event);
         }
         self.shifted += 1;
-        let kind = EventKind::SchedSwitch(Switch { prev_state: meant(&switch), ..switch });
+        let kind = EventKind::SchedSwitch(Switch { prev_state: meant(switch), ..*switch });
         self.sink.event(&Event { kind, ..*event });
     }
 

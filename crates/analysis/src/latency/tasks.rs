@@ -251,9 +251,11 @@ impl LatencyTasks {
 
     #[inline]
     fn index(&mut self, pid: Pid) -> usize {
-        if let Some(index) = self.by_pid.get(pid) {
-            return index as usize;
-        }
+        self.by_pid.get(pid).map_or_else(|| self.begin(pid), |index| index as usize)
+    }
+
+    #[cold]
+    fn begin(&mut self, pid: Pid) -> usize {
         let index = self.all.len();
         self.all.push(LatencyTask::new(pid));
         self.by_pid.insert(pid, index as u32);

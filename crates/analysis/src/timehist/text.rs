@@ -6,6 +6,7 @@
 //! Must not know: how rows come about.
 
 use std::fmt::{self, Write};
+use std::io::Write as _;
 
 use fairlab_event::{Ns, Pid};
 
@@ -24,10 +25,11 @@ pub struct TimehistColumns {
 }
 
 /// Prints rows one after the other: the column of names grows with the longest name so far.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TimehistLayout {
     columns: TimehistColumns,
     name_width: usize,
+    line: RowLine,
 }
 
 /// perf's width of the column of names, as long as none is wider.
@@ -36,7 +38,7 @@ const NAME_WIDTH: usize = 30;
 impl TimehistLayout {
     /// Nothing printed yet.
     pub const fn new(columns: TimehistColumns) -> TimehistLayout {
-        TimehistLayout { columns, name_width: NAME_WIDTH }
+        TimehistLayout { columns, name_width: NAME_WIDTH, line: RowLine(Vec::new()) }
     }
 
     /// Adds the three lines above the rows to `text`.
@@ -60,68 +62,71 @@ impl TimehistLayout {
 
     /// Adds one line to `text`.
     pub fn row(&mut self, row: &TimehistRow, text: &mut String) {
-        // A string takes everything.
-        let _ = self.write_row(row, text);
-        text.push('\n');
-    }
-
-    fn write_row(&mut self, row: &TimehistRow, text: &mut String) -> fmt::Result {
+        self.line.0.clear();
         match row {
-            TimehistRow::Switch(row) => self.switch(row, text),
+            TimehistRow::Switch(row) => self.switch(row),
             TimehistRow::Wakeup { time, cpu, waker, wakee } => {
-                self.event(*time, cpu.0, waker, text)?;
-                write!(text, "awakened: {wakee}")
+                self.event(*time, cpu.0, waker);
+                self.line.format(format_args!("awakened: {wakee}"));
             }
             TimehistRow::Migration { time, cpu, by, task, orig_cpu, dest_cpu } => {
-                self.event(*time, cpu.0, by, text)?;
-                write!(text, "migrated: {task} cpu {orig_cpu} => {dest_cpu}")
+                self.event(*time, cpu.0, by);
+                self.line.format(format_args!("migrated: {task} cpu {orig_cpu} => {dest_cpu}"));
             }
             TimehistRow::Lost { time, cpu, count } => {
-                write!(text, "{} lost {} events on cpu {cpu}", TimehistSeconds(*time), count.unwrap_or(0))
+                self.line.seconds(*time);
+                self.line.format(format_args!(" lost {} events on cpu {cpu}", count.unwrap_or(0)));
             }
         }
+        self.line.0.push(b'\n');
+        // Names are shown with what is no text escaped.
+        text.push_str(std::str::from_utf8(&self.line.0).unwrap_or_default());
     }
 
-    fn switch(&mut self, row: &SwitchRow, text: &mut String) -> fmt::Result {
-        self.begin(row.time, row.cpu.0, &row.shown.label, text)?;
+    fn switch(&mut self, row: &SwitchRow) {
+        self.begin(row.time, row.cpu.0, &row.shown.label);
         let times = [row.shown.wait, row.shown.delay, row.run];
+        let line = &mut self.line;
         for (time, crossed) in times.into_iter().zip([row.crossed.off, row.crossed.delay, row.crossed.run]) {
             match crossed {
-                true => write!(text, "{:>10} ", "-")?,
-                false => write!(text, "{} ", Milliseconds(time, 6))?,
+                true => line.format(format_args!("{:>10} ", "-")),
+                false => line.milliseconds(time),
             }
         }
         if self.columns.state {
             // A yield and a preemption look alike in one letter.
             match row.task.tid.is_idle() {
-                true => write!(text, " {:>5} ", "I")?,
-                false => write!(text, " {:>5} ", row.state.to_string())?,
+                true => line.format(format_args!(" {:>5} ", "I")),
+                false => line.format(format_args!(" {:>5} ", row.state.to_string())),
             }
         }
         let width = self.name_width;
         if self.columns.next {
             let next = format!("next: {}[{}]", row.next_comm, row.next_pid);
-            write!(text, " {next:<width$}")?;
+            line.format(format_args!(" {next:<width$}"));
         } else if self.columns.wakeups {
-            write!(text, "  {:<width$}", "")?;
+            line.format(format_args!("  {:<width$}", ""));
         }
-        Ok(())
     }
 
     /// The begin of a row about something other than a switch.
-    fn event(&mut self, time: Ns, cpu: u32, by: &Label, text: &mut String) -> fmt::Result {
-        self.begin(time, cpu, by, text)?;
-        write!(text, "  {:9}  {:9}  {:9} ", "", "", "")
+    fn event(&mut self, time: Ns, cpu: u32, by: &Label) {
+        self.begin(time, cpu, by);
+        self.line.format(format_args!("  {:9}  {:9}  {:9} ", "", "", ""));
     }
 
-    fn begin(&mut self, time: Ns, cpu: u32, task: &Label, text: &mut String) -> fmt::Result {
-        write!(text, "{} [{cpu:04}]  ", TimehistSeconds(time))?;
-        let start = text.len();
-        write!(text, "{task}")?;
+    fn begin(&mut self, time: Ns, cpu: u32, task: &Label) {
+        let line = &mut self.line;
+        line.seconds(time);
+        line.0.extend(b" [");
+        line.number(cpu.into(), 4, b'0');
+        line.0.extend(b"]  ");
+        let start = line.0.len();
+        line.label(task);
         // Bytes, as perf counts them.
-        let length = text.len() - start;
+        let length = line.0.len() - start;
         self.name_width = self.name_width.max(length);
-        write!(text, "{:1$} ", "", self.name_width - length)
+        line.0.resize(start + self.name_width + 1, b' ');
     }
 
     /// Adds the summary to `text`.
@@ -200,13 +205,68 @@ impl TimehistLayout {
     }
 }
 
-/// Seconds cut to microseconds, as wide as perf's column.
-struct TimehistSeconds(Ns);
+/// A line that is put together: a list has millions, and formatters would take most of its time.
+#[derive(Clone, Debug)]
+struct RowLine(Vec<u8>);
 
-impl fmt::Display for TimehistSeconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TimehistSeconds(Ns(time)) = self;
-        write!(f, "{:8}.{:06}", time / 1_000_000_000, time % 1_000_000_000 / 1_000)
+impl RowLine {
+    /// Adds what is seldom or short.
+    fn format(&mut self, arguments: fmt::Arguments<'_>) {
+        // A list of bytes takes everything.
+        let _ = self.0.write_fmt(arguments);
+    }
+
+    /// Adds a number, with `fill` before it up to `width`, which is no more than the largest has.
+    #[inline]
+    fn number(&mut self, mut number: u64, width: usize, fill: u8) {
+        let mut digits = [fill; 20];
+        let mut start = digits.len();
+        while start == digits.len() || number > 0 {
+            start -= 1;
+            digits[start] = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+        self.0.extend_from_slice(&digits[start.min(digits.len() - width)..]);
+    }
+
+    fn id(&mut self, Pid(id): Pid) {
+        if id < 0 {
+            self.0.push(b'-');
+        }
+        self.number(id.unsigned_abs().into(), 0, b' ');
+    }
+
+    /// Seconds cut to microseconds, as wide as perf's column.
+    fn seconds(&mut self, Ns(time): Ns) {
+        self.number(time / 1_000_000_000, 8, b' ');
+        self.0.push(b'.');
+        self.number(time % 1_000_000_000 / 1_000, 6, b'0');
+    }
+
+    /// As [`Milliseconds`], and a space.
+    fn milliseconds(&mut self, Ns(time): Ns) {
+        self.number(time / 1_000_000, 6, b' ');
+        self.0.push(b'.');
+        self.number(time % 1_000_000 / 1_000, 3, b'0');
+        self.0.push(b' ');
+    }
+
+    /// As the label is displayed.
+    fn label(&mut self, Label { comm, tid, tgid }: &Label) {
+        match comm.as_bytes() {
+            name if name.iter().all(|byte| matches!(byte, b' '..=b'~')) => self.0.extend_from_slice(name),
+            _ => self.format(format_args!("{comm}")),
+        }
+        if tgid.is_idle() {
+            return;
+        }
+        self.0.push(b'[');
+        self.id(*tid);
+        if tid != tgid {
+            self.0.push(b'/');
+            self.id(*tgid);
+        }
+        self.0.push(b']');
     }
 }
 

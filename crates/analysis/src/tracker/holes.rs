@@ -239,9 +239,9 @@ impl Tracker {
     /// switch, nor before the trace.
     pub(super) fn charge(&mut self, pid: Pid, runtime: Ns, event: &Event<'_>) {
         let (start, _) = self.span.unwrap_or_default();
-        let Some(task) = self.index(pid) else { return };
         let Some(state) = self.cpus.get_mut(event.cpu.index()) else { return };
-        if state.known && state.since.is_none() && state.running == Some(task) {
+        let came_unseen = state.known && state.since.is_none() && state.running.is_some();
+        if came_unseen && state.running == self.by_pid.get(pid) {
             let since = Ns(event.time.0.saturating_sub(runtime.0)).max(state.seen_until).max(start);
             state.seen_since = state.seen_since.min(since);
         }

@@ -179,11 +179,17 @@ impl TrackedTask {
         }
     }
 
+    #[inline]
     pub(super) fn is_called(&mut self, comm: Comm) {
         if comm != self.comm {
-            self.comm = comm;
-            self.named_for = cpu_of_name(comm);
+            self.is_renamed(comm);
         }
+    }
+
+    #[cold]
+    fn is_renamed(&mut self, comm: Comm) {
+        self.comm = comm;
+        self.named_for = cpu_of_name(comm);
     }
 
     /// `is_told_at_once`: where it may run is told whenever that changes. A task may then be seen elsewhere for an instant, before it moves.

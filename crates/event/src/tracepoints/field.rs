@@ -105,6 +105,15 @@ pub trait FieldSink<'t> {
 
 /// Gives the fields of one event, one after the other in the order of its row; `None` where a field cannot be read.
 pub trait FieldSource<'t>: Copy {
+    /// Whether the end of a name is known without what follows it: names are read by [`ended_comm`](FieldSource::ended_comm) then.
+    const ENDS_NAMES: bool = false;
+
+    /// A task's name whose end is known.
+    #[inline(always)]
+    fn ended_comm(&mut self, _: &'static TracepointField) -> Option<Comm> {
+        None
+    }
+
     /// A task's name, and what `rest` makes of all fields behind it. A name may hold anything: in a text its end is where
     /// `rest`, beginning with the field `next`, can read all that follows.
     fn comm<T>(

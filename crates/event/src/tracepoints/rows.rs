@@ -191,13 +191,18 @@ macro_rules! read_fields {
         $source.end(Tracepoint::$kind)?;
     };
     ($source:ident $kind:ident; $field:ident: Comm, $($rest:ident: $form:ident,)+) => {
-        let ($field, ($($rest,)+)) =
+        let ($field, ($($rest,)+)) = if S::ENDS_NAMES {
+            let $field = $source.ended_comm(field!($kind $field))?;
+            read_fields!($source $kind; $($rest: $form,)+);
+            ($field, ($($rest,)+))
+        } else {
             $source.comm(field!($kind $field), first_field!($kind $($rest)+), |source| {
                 #[allow(unused_mut)]
                 let mut source = source;
                 read_fields!(source $kind; $($rest: $form,)+);
                 Some(($($rest,)+))
-            })?;
+            })?
+        };
     };
     ($source:ident $kind:ident; $field:ident: $own_form:ident, $($rest:ident: $form:ident,)*) => {
         let $field = TracepointType::read(&mut $source, field!($kind $field))?;

@@ -290,14 +290,15 @@ impl Header {
     /// The time by which a record is put in order; `None` when it is of a kind that is not ordered.
     #[inline]
     pub(super) fn order_time(&self, record: &[u8]) -> Option<u64> {
-        if !self.delivers(kind_of(record, self.endian)) {
-            return None;
-        }
-        self.time_of(record).filter(|&time| time != 0 && time != u64::MAX)
+        let kind = kind_of(record, self.endian);
+        let time = match kind == kind::SAMPLE {
+            true => self.layouts.sample_time(record.get(RECORD_HEADER..)?),
+            false => self.delivers(kind).then(|| self.time_of(record))?,
+        };
+        time.filter(|&time| time != 0 && time != u64::MAX)
     }
 
     /// The record's time; 0 is "before the recording".
-    #[inline]
     fn time_of(&self, record: &[u8]) -> Option<u64> {
         let body = record.get(RECORD_HEADER..)?;
         if kind_of(record, self.endian) == kind::SAMPLE {

@@ -17,13 +17,23 @@ pub(super) struct RunReader<'s> {
     /// Where reading has come to, by slot.
     windows: Vec<Option<FileWindow>>,
     open: usize,
+    /// How much each of them reads at a time.
+    chunk: usize,
     buffers: BufferPool,
     error: Option<io::Error>,
 }
 
 impl<'s> RunReader<'s> {
     pub(super) fn new(store: &'s Store, endian: Endian) -> RunReader<'s> {
-        RunReader { store, endian, windows: Vec::new(), open: 0, buffers: BufferPool::default(), error: None }
+        RunReader {
+            store,
+            endian,
+            windows: Vec::new(),
+            open: 0,
+            chunk: 0,
+            buffers: BufferPool::default(),
+            error: None,
+        }
     }
 
     /// Takes a step. `take` is given each record with its place, and says whether it is one of those that are counted.
@@ -40,10 +50,12 @@ impl<'s> RunReader<'s> {
                 }
                 self.windows[slot] = Some(FileWindow::new(start, end, 0).with_buffer(self.buffers.take()));
                 self.open += 1;
+                self.chunk = chunk(self.open);
             }
             MergeStep::Close { slot } => {
                 if let Some(window) = self.windows.get_mut(slot).and_then(Option::take) {
                     self.open -= 1;
+                    self.chunk = chunk(self.open);
                     self.buffers.give(window.into_buffer());
                 }
             }
@@ -53,7 +65,7 @@ impl<'s> RunReader<'s> {
     #[inline]
     fn read(&mut self, slot: usize, count: u64, mut take: impl FnMut(&[u8], u64) -> bool) -> io::Result<()> {
         let Some(window) = self.windows.get_mut(slot).and_then(Option::as_mut) else { return Ok(()) };
-        window.set_chunk(chunk(self.open));
+        window.set_chunk(self.chunk);
         let mut left = count;
         while left > 0
             && let NextRecord::Record(size) = window.look(self.store, self.endian)?

@@ -317,7 +317,7 @@ impl Layouts {
     }
 
     /// The time of a sample.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sample_time(&self, body: &[u8]) -> Option<u64> {
         let at = match self.time_at {
             Some(at) => at,

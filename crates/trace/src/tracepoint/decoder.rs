@@ -28,8 +28,14 @@ pub(super) struct RecordDecoder {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum DecoderKind {
-    /// A tracepoint that has a type, the place of each of its fields, and that of a text among them.
-    Typed(Tracepoint, Box<[FieldLocation]>, Option<TextLocation>),
+    /// A tracepoint that has a type, the place of each of its fields, and that of a text among them. `layout`: where these lie
+    /// all in all.
+    Typed {
+        tracepoint: Tracepoint,
+        places: Box<[FieldLocation]>,
+        text: Option<TextLocation>,
+        layout: u8,
+    },
     Marker(TextLocation),
     Printk(Box<PrintkFields>),
     Kprobe(Renderer),
@@ -117,18 +123,19 @@ impl RecordDecoder {
         take: impl FnOnce(EventKind<'a>) -> T,
     ) -> Option<T> {
         match &self.kind {
-            DecoderKind::Typed(tracepoint, places, path) => {
-                let text = match path {
-                    Some(path) => utf8(*path, record, endian, scratch)?,
-                    None => "",
-                };
-                tracepoint.read(RecordFields { record, endian, places, at: 0, text }, take)
+            DecoderKind::Typed { tracepoint, places, layout: PACKED, .. } if endian == Endian::Little => {
+                tracepoint.read(RecordFields::<PACKED>::new(record, endian, places, ""), take)
+            }
+            DecoderKind::Typed { tracepoint, places, layout: PACKED_BUT_NAMES, .. }
+                if endian == Endian::Little =>
+            {
+                tracepoint.read(RecordFields::<PACKED_BUT_NAMES>::new(record, endian, places, ""), take)
             }
             _ => Some(take(self.decode_rare(record, endian, scratch, printk)?)),
         }
     }
 
-    /// Events that are text, or that cost a rendering anyway.
+    /// Events whose fields lie at odd places, that are text, or that cost a rendering anyway.
     #[inline(never)]
     fn decode_rare<'a>(
         &'a self,
@@ -158,7 +165,14 @@ impl RecordDecoder {
                 name: &self.name,
                 fields: TextFields::new(utf8(*text, record, endian, scratch)?),
             },
-            DecoderKind::Typed(..) => return None,
+            DecoderKind::Typed { tracepoint, places, text, .. } => {
+                let text = match text {
+                    Some(text) => utf8(*text, record, endian, scratch)?,
+                    None => "",
+                };
+                let fields = RecordFields::<SCATTERED>::new(record, endian, places, text);
+                return tracepoint.read(fields, |kind| kind);
+            }
         })
     }
 }
@@ -233,11 +247,50 @@ impl DecoderKind {
         let places = tracepoint.fields().iter().map(|field| FieldLocation::of(field, format));
         let mut texts = tracepoint.fields().iter().filter(|field| field.form == FieldForm::Text);
         let text = texts.next().and_then(|field| format.field(field.name)).and_then(TextLocation::of);
-        Some(DecoderKind::Typed(tracepoint, places.collect::<Option<_>>()?, text))
+        let places: Box<[FieldLocation]> = places.collect::<Option<_>>()?;
+        let is = |layout: &u8| {
+            let mut end = COMMON_BYTES;
+            let mut both = places.iter().zip(tracepoint.fields());
+            both.all(|(place, field)| place.is_packed(field.form, *layout, &mut end))
+        };
+        let layout = [PACKED, PACKED_BUT_NAMES].into_iter().find(is).unwrap_or(SCATTERED);
+        Some(DecoderKind::Typed { tracepoint, places, text, layout })
     }
 }
 
+/// Where the first field of its own lies in the records of nearly all kernels.
+const COMMON_BYTES: usize = 8;
+
+/// How the fields of a record lie: each behind the one before, as near as its size allows; so that names lie behind them all, and
+/// a word says where; in some other way.
+const PACKED: u8 = 0;
+const PACKED_BUT_NAMES: u8 = 1;
+const SCATTERED: u8 = 2;
+
 impl FieldLocation {
+    /// Whether it lies behind what ends at `end`, as near as its size allows, as [`RecordFields::packed`] has it.
+    fn is_packed(&self, form: FieldForm, layout: u8, end: &mut usize) -> bool {
+        let (size, alignment) = match form {
+            FieldForm::Comm if layout == PACKED_BUT_NAMES => (4, 4),
+            FieldForm::Comm => (Comm::LEN, 1),
+            FieldForm::Pid | FieldForm::Prio | FieldForm::Cpu | FieldForm::Count => (4, 4),
+            FieldForm::State | FieldForm::Nanoseconds | FieldForm::Unsigned | FieldForm::Signed => (8, 8),
+            // It is the last, and read where it is.
+            FieldForm::TargetCpu | FieldForm::FlagSince | FieldForm::NanosecondsUntil => return true,
+            FieldForm::Text => return false,
+        };
+        let start = end.next_multiple_of(alignment);
+        *end = start + size;
+        match *self {
+            FieldLocation::Integer(place) | FieldLocation::State(place, _) => place.is(start, size),
+            FieldLocation::Text(place) => match layout {
+                PACKED => place == TextLocation::Fixed { at: start, length: size },
+                _ => place == TextLocation::Dynamic { at: start, relative: false },
+            },
+            FieldLocation::Absent => false,
+        }
+    }
+
     fn of(field: &TracepointField, format: &EventFormat) -> Option<FieldLocation> {
         let found = format.field(field.name);
         let integer = found.and_then(IntegerLocation::of);
@@ -253,23 +306,55 @@ impl FieldLocation {
     }
 }
 
-/// A record whose fields are read one after the other.
+/// A record whose fields are read one after the other. Where they are packed, the place of each is known when this is compiled.
 #[derive(Clone, Copy)]
-struct RecordFields<'r> {
+struct RecordFields<'r, const LAYOUT: u8> {
     record: &'r [u8],
     endian: Endian,
     places: &'r [FieldLocation],
-    /// The next field's place.
+    /// The next field's number, and where it lies if it is packed.
     at: usize,
+    end: usize,
     /// The text of the field that has one.
     text: &'r str,
 }
 
-impl<'r> RecordFields<'r> {
+impl<'r, const LAYOUT: u8> RecordFields<'r, LAYOUT> {
+    #[inline(always)]
+    fn new(record: &'r [u8], endian: Endian, places: &'r [FieldLocation], text: &'r str) -> Self {
+        RecordFields { record, endian, places, at: 0, end: COMMON_BYTES, text }
+    }
+
     #[inline(always)]
     fn next(&mut self) -> Option<&'r FieldLocation> {
         self.at += 1;
         self.places.get(self.at - 1)
+    }
+
+    /// The bytes of a packed field.
+    #[inline(always)]
+    fn packed<const SIZE: usize>(&mut self, alignment: usize) -> Option<[u8; SIZE]> {
+        let start = self.end.next_multiple_of(alignment);
+        self.end = start + SIZE;
+        self.record.get(start..)?.first_chunk().copied()
+    }
+
+    #[inline(always)]
+    fn word(&mut self) -> Option<u32> {
+        if LAYOUT != SCATTERED {
+            self.at += 1;
+            return self.packed(4).map(u32::from_le_bytes);
+        }
+        self.integer().map(|value| value as u32)
+    }
+
+    #[inline(always)]
+    fn long(&mut self) -> Option<u64> {
+        if LAYOUT != SCATTERED {
+            self.at += 1;
+            return self.packed(8).map(u64::from_le_bytes);
+        }
+        self.integer()
     }
 
     #[inline(always)]
@@ -280,6 +365,7 @@ impl<'r> RecordFields<'r> {
         }
     }
 
+    /// The last field, if this kernel reports it.
     #[inline(always)]
     fn optional(&mut self) -> Option<Option<u64>> {
         match self.next()? {
@@ -289,37 +375,57 @@ impl<'r> RecordFields<'r> {
     }
 }
 
-impl<'r> FieldSource<'r> for RecordFields<'r> {
+impl<'r, const LAYOUT: u8> FieldSource<'r> for RecordFields<'r, LAYOUT> {
+    const ENDS_NAMES: bool = true;
+
     #[inline(always)]
+    fn ended_comm(&mut self, _: &'static TracepointField) -> Option<Comm> {
+        match self.next() {
+            _ if LAYOUT == PACKED => self.packed(1).map(Comm::from_padded),
+            _ if LAYOUT == PACKED_BUT_NAMES => {
+                let at = TextLocation::Dynamic { at: self.end.next_multiple_of(4), relative: false };
+                self.end = self.end.next_multiple_of(4) + 4;
+                at.comm(self.record, Endian::Little)
+            }
+            Some(FieldLocation::Text(at)) => at.comm(self.record, self.endian),
+            _ => None,
+        }
+    }
+
     fn comm<T>(
         mut self,
-        _: &'static TracepointField,
+        field: &'static TracepointField,
         _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
-        let FieldLocation::Text(at) = self.next()? else { return None };
-        let comm = at.comm(self.record, self.endian)?;
-        Some((comm, rest(self)?))
+        Some((self.ended_comm(field)?, rest(self)?))
     }
 
     #[inline(always)]
     fn pid(&mut self, _: &'static TracepointField) -> Option<Pid> {
-        Some(Pid(self.integer()? as i32))
+        Some(Pid(self.word()? as i32))
     }
 
     #[inline(always)]
     fn prio(&mut self, _: &'static TracepointField) -> Option<Prio> {
-        Some(Prio(self.integer()? as i32))
+        Some(Prio(self.word()? as i32))
     }
 
     #[inline(always)]
-    fn cpu(&mut self, _: &'static TracepointField) -> Option<Cpu> {
-        Some(Cpu(self.integer()? as u32))
+    fn cpu(&mut self, field: &'static TracepointField) -> Option<Cpu> {
+        match field.form {
+            // Older kernels report something before it.
+            FieldForm::TargetCpu => self.integer().map(|value| Cpu(value as u32)),
+            _ => self.word().map(Cpu),
+        }
     }
 
     #[inline(always)]
     fn state(&mut self, _: &'static TracepointField) -> Option<TaskState> {
         match self.next()? {
+            FieldLocation::State(_, states) if LAYOUT != SCATTERED => {
+                states.state(self.packed(8).map(u64::from_le_bytes)?)
+            }
             FieldLocation::State(at, states) => states.state(at.read(self.record, self.endian)?),
             _ => None,
         }
@@ -327,22 +433,22 @@ impl<'r> FieldSource<'r> for RecordFields<'r> {
 
     #[inline(always)]
     fn nanoseconds(&mut self, _: &'static TracepointField) -> Option<Ns> {
-        self.integer().map(Ns)
+        self.long().map(Ns)
     }
 
     #[inline(always)]
     fn unsigned(&mut self, _: &'static TracepointField) -> Option<u64> {
-        self.integer()
+        self.long()
     }
 
     #[inline(always)]
     fn signed(&mut self, _: &'static TracepointField) -> Option<i64> {
-        self.integer().map(|value| value as i64)
+        self.long().map(u64::cast_signed)
     }
 
     #[inline(always)]
     fn count(&mut self, _: &'static TracepointField) -> Option<u32> {
-        self.integer().map(|value| value as u32)
+        self.word()
     }
 
     #[inline(always)]

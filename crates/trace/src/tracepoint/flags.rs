@@ -11,13 +11,16 @@ const PREEMPT_RESCHED: u8 = 0x20;
 const NMI: u8 = 0x40;
 const BH_OFF: u8 = 0x80;
 
-/// The first three columns for every value of `common_flags`.
-static COLUMNS: [[u8; 3]; 256] = {
-    let mut columns = [[b'.'; 3]; 256];
-    let mut flags = 0;
-    while flags < 256 {
-        columns[flags] = [irqs(flags as u8), resched(flags as u8), interrupt(flags as u8)];
-        flags += 1;
+/// The first three columns for every value of `common_flags`, and the two behind them for every `common_preempt_count`.
+static COLUMNS: [[u64; 2]; 256] = {
+    let mut columns = [[0; 2]; 256];
+    let mut value = 0;
+    while value < 256 {
+        let byte = value as u8;
+        let depths = [0, 0, 0, depth(byte & 0xf), depth(byte >> 4), 0, 0, 0];
+        let flags = [irqs(byte), resched(byte), interrupt(byte), 0, 0, 0, 0, 0];
+        columns[value] = [u64::from_le_bytes(flags), u64::from_le_bytes(depths)];
+        value += 1;
     }
     columns
 };
@@ -28,8 +31,9 @@ static COLUMNS: [[u8; 3]; 256] = {
 /// Departs: 0x02 was "interrupt state not known" (`X`) before v6.13, on machines without irqflags tracing only.
 #[inline]
 pub(crate) fn columns(flags: u8, preempt_count: u8) -> Flags {
-    let [irqs, resched, interrupt] = COLUMNS[usize::from(flags)];
-    Flags::new(&[irqs, resched, interrupt, depth(preempt_count & 0xf), depth(preempt_count >> 4)])
+    Flags::from_padded(
+        (COLUMNS[usize::from(flags)][0] | COLUMNS[usize::from(preempt_count)][1]).to_le_bytes(),
+    )
 }
 
 /// `common_flags` and `common_preempt_count` whose columns are nearest to `flags`: exactly those of a kernel of today.

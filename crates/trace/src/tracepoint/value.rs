@@ -21,6 +21,11 @@ impl IntegerLocation {
         Some(IntegerLocation { at: field.offset, size, signed: field.signed })
     }
 
+    /// Whether it has `size` bytes from `at` on.
+    pub(super) fn is(self, at: usize, size: usize) -> bool {
+        self.at == at && usize::from(self.size) == size
+    }
+
     /// The value, sign-extended when it has a sign; `None` when the record is too short.
     #[inline]
     pub(super) fn read(self, record: &[u8], endian: Endian) -> Option<u64> {
