@@ -14,6 +14,7 @@ that end in ``_ns``. Calls release the interpreter's lock, and Ctrl-C ends them.
 from ._answers import (
     Answer,
     Bisection,
+    Blame,
     Comparison,
     Explanation,
     Fidelity,
@@ -27,6 +28,7 @@ from ._answers import (
 )
 from ._calls import (
     bisect,
+    blame,
     compare,
     compare_folders,
     compare_hosts,
@@ -50,6 +52,7 @@ from ._words import Remark
 __all__ = [
     "Answer",
     "Bisection",
+    "Blame",
     "Comparison",
     "Error",
     "Explanation",
@@ -66,6 +69,7 @@ __all__ = [
     "Trace",
     "__version__",
     "bisect",
+    "blame",
     "compare",
     "compare_folders",
     "compare_hosts",

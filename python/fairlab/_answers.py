@@ -608,6 +608,70 @@ class Latency(Answer):
         return _plots.delays(self.json, tasks)
 
 
+class Blame(Answer):
+    """Who makes tasks wait, in all."""
+
+    def __init__(self, json: Json, text: str) -> None:
+        super().__init__(json)
+        self.text: str = text
+        """The answer as the program prints it, with whole tables."""
+
+    def _side(self, side: int) -> Json:
+        return dict(self.json["sides"][side]["waiting"])
+
+    @property
+    def waiting(self) -> Json:
+        """All sums of the trace; of two, of the one before. Those of the one after are in ``json["sides"][1]``."""
+        return self._side(0)
+
+    @property
+    def culprits(self) -> Table:
+        """A row a culprit: what had the CPU, for how long, in how many stretches, its share in all waiting and in the longest waits."""
+        columns: Spec = [
+            ("side", "count", lambda pair: pair[0]),
+            ("behind", "text", lambda pair: pair[1]["behind"]),
+            ("runner", "text", lambda pair: pair[1]["runner"]),
+            ("time", "duration", lambda pair: pair[1]["time_ns"]),
+            ("share", "number", lambda pair: pair[1]["share"]),
+            ("tail_share", "number", lambda pair: pair[1]["tail_share"]),
+            ("stretches", "count", lambda pair: pair[1]["stretches"]),
+            ("longest", "duration", lambda pair: pair[1]["longest_ns"]),
+            ("beside_idle", "duration", lambda pair: pair[1]["beside_idle_ns"]),
+        ]
+        sides = range(len(self.json["sides"]))
+        return _table([(side, row) for side in sides for row in self._side(side)["culprits"]], columns)
+
+    @property
+    def wakers(self) -> Table:
+        """A row a waker and woken task: how many waits began so, how long they were."""
+        columns: Spec = [
+            ("waker", "text", _get("waker")),
+            ("wakee", "text", _get("wakee")),
+            ("waits", "count", _get("waits")),
+            ("wait", "duration", _get("wait_ns")),
+            ("longest", "duration", _get("longest_ns")),
+        ]
+        return _table(self.waiting["wakers"], columns)
+
+    @property
+    def change(self) -> Table:
+        """A row a culprit of two traces: waiting in each second that the tasks ran, before and after, ns. It takes ``after=``."""
+        if self.json["change"] is None:
+            raise Error("one trace does not differ; give another with after=")
+        columns: Spec = [
+            ("words", "text", _get("words")),
+            ("before_ns_per_s", "number", _get("before_ns_per_s")),
+            ("after_ns_per_s", "number", _get("after_ns_per_s")),
+            ("added_ns", "number", _get("added_ns")),
+        ]
+        return _table(self.json["change"]["culprits"], columns)
+
+    @property
+    def table(self) -> Table:
+        """The culprits."""
+        return self.culprits
+
+
 class Explanation(Answer):
     """The worst waits, each with its story."""
 

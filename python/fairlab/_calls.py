@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from ._answers import Bisection, Comparison, Explanation, Fidelity, Latency, Oracle, Run, Schedstat, Summary, Sweep
+from ._answers import Bisection, Blame, Comparison, Explanation, Fidelity, Latency, Oracle, Run, Schedstat, Summary, Sweep
 from ._native import Error
 from ._trace import Trace
 from ._words import File, Names, Tasks, Time, command, names, options, remark, several
@@ -555,3 +555,29 @@ def explain(
     text, stories, told = _native.explain(_source("explain", trace, given, more), worst)
     remark(told)
     return Explanation(_json.loads(text), stories)
+
+
+def blame(
+    trace: File,
+    after: File | None = None,
+    *,
+    each: bool = False,
+    task: Tasks = (),
+    group: Names = (),
+    time: str | None = None,
+    clock_hz: int | None = None,
+    instance: str | None = None,
+    allow_unreadable: bool = False,
+) -> Blame:
+    """Who makes tasks wait, in all: what had the CPU, by which rule, what ended it, who woke.
+
+    task, group: only the waits of these. after: a second trace, made after a change; the answer then has what differs. each: threads
+    of one name stay apart. The others are as for :func:`summary`.
+    """
+    given = locals()
+    source = _source("blame", trace, given, [("--each", each)])
+    if after is not None:
+        source["words"].insert(2, str(after))
+    text, printed, told = _native.blame(source, after, each)
+    remark(told)
+    return Blame(_json.loads(text), printed)

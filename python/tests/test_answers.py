@@ -135,7 +135,7 @@ def test_of_a_trace_some_is_chosen(answered: Callable[..., Any]) -> None:
     rows = zip(some.to_arrow()["time"].cast("int64").to_pylist(), some.to_arrow()["event"].to_pylist(), strict=True)
     times = [time for time, event in rows if event.startswith("sched_")]
     assert 100 < len(times) < len(whole) and min(times) >= 1_356_970_000_000 and max(times) <= 1_356_975_000_000
-    for what in ("summary", "latency", "explain"):
+    for what in ("summary", "latency", "explain", "blame"):
         expected = answered(what, str(TRACE), "--task", "hackbench", "--time", "1356.96..1356.98")
         found = getattr(fairlab, what)(TRACE, task="hackbench", time="1356.96..1356.98").json
         expected["provenance"]["command"] = expected["provenance"]["command"].removesuffix(" --format json")
@@ -182,7 +182,7 @@ def test_commands_on_this_host_are_compared_where_that_is_allowed(program: Path)
     assert named.metrics["metric"] and all(name.startswith("sleep ") for name in named.metrics["metric"])
 
 
-@pytest.mark.parametrize("what", ["summary", "latency", "explain"])
+@pytest.mark.parametrize("what", ["summary", "latency", "explain", "blame"])
 def test_an_answer_of_a_trace_is_the_programs(what: str, answered: Callable[..., Any]) -> None:
     expected = answered(what, str(TRACE))
     found = getattr(fairlab, what)(TRACE)

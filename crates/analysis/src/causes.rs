@@ -11,6 +11,9 @@
 //! Must not know: how a scheduler decides, how causes are compared and printed.
 
 mod cause;
+mod each_wait;
+mod idle_clocks;
+mod interrupts;
 mod report;
 mod waiter;
 mod words;
@@ -25,10 +28,16 @@ use crate::tracker::{
     CPUS_MAX, Departure, EndedWait, EnteredCpu, LeftCpu, Resched, ReschedBy, Tracker, TrackerChange,
     WaitCause,
 };
-use cause::{Cause, DecisionReason, family, is_kernel_thread, is_real_time};
+pub(crate) use cause::{Cause, DecisionReason};
 pub use cause::{CauseDecision, StretchEnd, WaitBehind, WaitKind, WakeupPlacement};
+use cause::{family, is_kernel_thread, is_real_time};
+use each_wait::EachWait;
+pub(crate) use each_wait::{CausedWait, EndedCauses};
+use idle_clocks::IdleClocks;
+use interrupts::InterruptClock;
 pub use report::{BalanceTries, CausePart, LengthCount, PlacementTally, WaitCauses, WorkDone};
-use waiter::{CauseTotal, ConditionalClocks, Waiter};
+pub(crate) use waiter::CauseTotal;
+use waiter::{ConditionalClocks, Waiter};
 use words::{CommNumbers, Reasons};
 
 /// What has a CPU.
@@ -48,6 +57,7 @@ struct CauseCpu {
     waiters: Vec<u32>,
     /// Why the latest pick was made, at each level of groups from the root.
     pick: Vec<u16>,
+    interrupts: InterruptClock,
 }
 
 /// Whose waits have which cause, and how long they were.
@@ -62,10 +72,9 @@ pub struct Causes {
     open: Vec<Option<Box<Waiter>>>,
     names: CommNumbers,
     reasons: Reasons,
-    /// How many CPUs are known to idle; for how long any did, up to the latest change.
-    idle_cpus: u32,
-    idle_time: Ns,
-    idle_since: Ns,
+    idle: IdleClocks,
+    /// Where each wait is handed out and none added up.
+    each: Option<EachWait>,
     /// A test for preemption of a task whose wait is about to begin.
     tested: Option<(Pid, Ns, DecisionReason)>,
     /// A selection whose task is about to be queued.
@@ -214,26 +223,39 @@ impl Causes {
         self.open.get_mut(task as usize)?.as_deref_mut()
     }
 
-    fn idle_clock(&self) -> Ns {
-        let ongoing = if self.idle_cpus > 0 { self.now.since(self.idle_since) } else { Ns::ZERO };
-        self.idle_time.saturating_add(ongoing)
-    }
-
-    fn clocks(&self, task: u32, cpu: Option<Cpu>) -> ConditionalClocks {
-        let known = self.tracker.task(task);
+    fn clocks(&mut self, task: u32, cpu: Option<Cpu>) -> ConditionalClocks {
+        let (now, known) = (self.now, self.tracker.task(task));
+        let throttled = cpu.map_or(Ns::ZERO, |cpu| self.tracker.throttling().time_of(known.pid, cpu, now));
         // Another CPU is of no use to who may run on one only.
-        let idle = if known.pinned_to().is_some() { Ns::ZERO } else { self.idle_clock() };
-        let throttled =
-            cpu.map_or(Ns::ZERO, |cpu| self.tracker.throttling().time_of(known.pid, cpu, self.now));
-        ConditionalClocks { now: self.now, idle, throttled }
+        let idle = match (known.pinned_to(), known.mask()) {
+            (Some(_), _) => Ns::ZERO,
+            (None, None) => self.idle.of_any(now),
+            (None, Some(mask)) => {
+                let idles =
+                    |cpu: &Cpu| self.cpus.get(cpu.index()).is_some_and(|cpu| cpu.occupant == Occupant::Idle);
+                self.idle.of(mask, self.tracker.bound().cpus(mask), idles, now)
+            }
+        };
+        let interrupts = cpu.and_then(|cpu| self.cpus.get(cpu.index()));
+        let interrupts = interrupts.map_or(Ns::ZERO, |cpu| cpu.interrupts.time(now));
+        ConditionalClocks { now, idle, throttled, interrupts }
     }
 
     fn occupies(&mut self, cpu: Cpu, occupant: Occupant) {
         let before = std::mem::replace(&mut self.cpu_mut(cpu).occupant, occupant);
-        let clock = self.idle_clock();
-        (self.idle_time, self.idle_since) = (clock, self.now);
-        self.idle_cpus -= u32::from(before == Occupant::Idle);
-        self.idle_cpus += u32::from(occupant == Occupant::Idle);
+        let (idled, idles) = (before == Occupant::Idle, occupant == Occupant::Idle);
+        if idled != idles {
+            self.idle.changes(cpu, idles, self.now);
+        }
+    }
+
+    /// The number of a task's name, or of the task itself where tasks are told apart.
+    fn named(&mut self, task: u32) -> u16 {
+        let task = self.tracker.task(task);
+        match self.each.as_ref().is_some_and(|each| each.tells_threads) {
+            true => self.names.number(task.comm, Some(task.pid)),
+            false => self.names.number(family(task.comm), None),
+        }
     }
 
     /// What has the CPU on which a task waits, as the task is related to it.
@@ -242,8 +264,8 @@ impl Causes {
         match self.cpu_mut(cpu).occupant {
             Occupant::Unknown => (WaitBehind::Unknown, 0),
             Occupant::Idle => (WaitBehind::Idle, 0),
-            Occupant::Task(runner) => {
-                let (runner, waiter) = (self.tracker.task(runner), self.tracker.task(task));
+            Occupant::Task(number) => {
+                let (runner, waiter) = (self.tracker.task(number), self.tracker.task(task));
                 let groups = self.tracker.throttling();
                 let behind = if is_kernel_thread(runner.comm) {
                     WaitBehind::KernelThread
@@ -256,8 +278,7 @@ impl Causes {
                 } else {
                     WaitBehind::OtherName
                 };
-                let name = family(runner.comm);
-                (behind, self.names.number(name))
+                (behind, self.named(number))
             }
         }
     }
@@ -343,11 +364,11 @@ impl Causes {
         let reason =
             self.selected.take().filter(|(selected, _)| *selected == pid).map_or(0, |(_, reason)| reason);
         let Some(cpu) = self.tracker.task(task).waits_on() else { return };
-        let idle_cpus = self.idle_cpus;
+        let any_idles = self.idle.any();
         let on_cpu = self.cpu_mut(cpu);
         let placed = match on_cpu.occupant {
             Occupant::Idle if on_cpu.waiters.len() <= 1 => WakeupPlacement::Idle,
-            _ if idle_cpus > 0 => WakeupPlacement::BusyBesideIdle,
+            _ if any_idles => WakeupPlacement::BusyBesideIdle,
             _ => WakeupPlacement::Busy,
         };
         if let Some(waiter) = self.waiter_mut(task).filter(|waiter| waiter.kind == WaitKind::Wakeup) {
@@ -368,7 +389,9 @@ impl Causes {
             let waiter = self.drop_wait(entered.task);
             self.ended(entered, waiter);
         }
-        self.occupies(cpu, entered.map_or(Occupant::Idle, |entered| Occupant::Task(entered.task)));
+        // Of a trace of some tasks alone, the idle task stands for all others.
+        let without = if self.tracker.is_of_tasks() { Occupant::Unknown } else { Occupant::Idle };
+        self.occupies(cpu, entered.map_or(without, |entered| Occupant::Task(entered.task)));
         if let Some(LeftCpu { task, how, .. }) = left {
             drop(self.drop_wait(task));
             if self.tracker.task(task).wait.is_some() {
@@ -383,14 +406,18 @@ impl Causes {
                 waiter.rule = rule;
             }
         }
-        self.cpu_mut(cpu).pick.clear();
+        let now = self.now;
+        let on_cpu = self.cpu_mut(cpu);
+        on_cpu.pick.clear();
+        on_cpu.interrupts.none(now);
     }
 
     fn ended_by(&self, task: u32, left: Option<LeftCpu>, resched: Option<Resched>) -> StretchEnd {
         let Some(LeftCpu { how, .. }) = left else { return StretchEnd::Began };
         match resched.map(|resched| resched.by) {
             _ if matches!(how, Departure::Slept(_) | Departure::Exited) => StretchEnd::by_departure(how),
-            Some(ReschedBy::Tick | ReschedBy::Hrtick) => StretchEnd::AtTick,
+            Some(ReschedBy::Tick) => StretchEnd::AtTick,
+            Some(ReschedBy::Hrtick) => StretchEnd::AtSliceTimer,
             Some(ReschedBy::Wakeup(pid)) if pid == self.tracker.task(task).pid => StretchEnd::ByWaiter,
             Some(ReschedBy::Wakeup(_)) => StretchEnd::ByOther,
             Some(ReschedBy::Other) | None => StretchEnd::by_departure(how),
@@ -399,6 +426,9 @@ impl Causes {
 
     fn ended(&mut self, entered: &EnteredCpu, waiter: Option<Box<Waiter>>) {
         let Some(EndedWait { crossed_loss, .. }) = entered.wait else { return };
+        if let Some(each) = &mut self.each {
+            return each.ended(entered, waiter);
+        }
         match waiter {
             Some(waiter) if !crossed_loss => self.add(entered.task, *waiter),
             _ => self.crossed += 1,
@@ -409,8 +439,7 @@ impl Causes {
     fn add(&mut self, task: u32, waiter: Waiter) {
         let length = self.now.since(waiter.start);
         let log2 = u8::try_from(length.0.max(1).ilog2()).unwrap_or(u8::MAX);
-        let name = family(self.tracker.task(task).comm);
-        let name = self.names.number(name);
+        let name = self.named(task);
         self.waits += 1;
         *self.lengths.entry((name, waiter.kind, log2)).or_default() += 1;
         if let Some(placed) = waiter.placed {
@@ -441,8 +470,7 @@ impl Causes {
     fn lost(&mut self) {
         self.open.clear();
         self.cpus.clear();
-        (self.idle_time, self.idle_since) = (self.idle_clock(), self.now);
-        self.idle_cpus = 0;
+        self.idle.none(self.now);
     }
 
     /// A decision, with its reason.
@@ -552,14 +580,17 @@ pub fn name_of(comm: Comm) -> Comm {
     family(comm)
 }
 
-impl Sink for Causes {
-    fn event(&mut self, event: &Event<'_>) {
-        if let EventKind::Other { name, fields } = event.kind
-            && let Some(told) = decision(name)
-        {
-            // What follows it shows that the reschedule is pending, as if nothing had been told.
-            self.now = event.time.max(self.now);
-            return self.decided(told, fields);
+impl Causes {
+    /// Takes the next event; returns what it meant.
+    fn follow(&mut self, event: &Event<'_>) -> TrackerChange {
+        if let EventKind::Other { name, fields } = event.kind {
+            if let Some(told) = decision(name) {
+                // What follows it shows that the reschedule is pending, as if nothing had been told.
+                self.now = event.time.max(self.now);
+                self.decided(told, fields);
+                return TrackerChange::None;
+            }
+            self.interrupted(name, event);
         }
         let change = self.tracker.event(event);
         if !event.kind.is_task_record() {
@@ -578,6 +609,13 @@ impl Sink for Causes {
             TrackerChange::Lost => self.lost(),
             TrackerChange::None => {}
         }
+        change
+    }
+}
+
+impl Sink for Causes {
+    fn event(&mut self, event: &Event<'_>) {
+        self.follow(event);
     }
 
     fn system(&mut self, system: &System) {

@@ -8,6 +8,7 @@
 
 pub mod balancing;
 pub mod behaviour;
+pub mod blame;
 mod bucket_counts;
 pub mod by_name;
 pub mod causes;

@@ -11,7 +11,7 @@ mod tallies;
 mod words;
 
 pub use parting::parting;
-pub use words::per_second;
+pub use words::{per_second, rule};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;

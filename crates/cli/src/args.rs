@@ -79,6 +79,8 @@ pub enum Command {
     Latency(LatencyArgs),
     /// Explains the longest waits of a trace: the waker, the tasks that ran instead, the CPUs that idled, what ended the wait.
     Explain(ExplainArgs),
+    /// Says who makes tasks wait, in all: the waits of a trace summed by what had the CPU, rule, end and waker; of two traces the difference.
+    Blame(BlameArgs),
     /// Sums up a trace: latency percentiles, switches, migrations, idleness, time in which a CPU idled while a task waited.
     Summary(SummaryArgs),
     /// Lists every context switch of a trace, as perf sched timehist does.
@@ -314,6 +316,9 @@ pub struct RunArgs {
     /// Adds probe events to the trace of --trace or --out: the state of queues, entities and CPUs at each decision.
     #[arg(long)]
     pub probes: bool,
+    /// Adds what a modelled kernel decides, with its reasons, to the trace of --trace or --out: 'fairlab blame' sums waits by them.
+    #[arg(long)]
+    pub decisions: bool,
 }
 
 #[derive(Debug, Args)]
@@ -587,6 +592,29 @@ pub struct ExplainArgs {
     /// How many waits are explained, the longest first.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_count, allow_negative_numbers = true)]
     pub worst: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct BlameArgs {
+    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
+    /// recording's, or one of LTTng's (CTF); - is standard input. With a second trace: before and after a change.
+    #[arg(value_name = "TRACE", num_args = 1..=2, required = true)]
+    pub traces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub export: ExportArgs,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
+    /// Tells threads of one name apart, those that wait and those that have the CPU.
+    #[arg(long)]
+    pub each: bool,
+    /// How many rows each table has; 0 means all. JSON always has all.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: AnswerFormat,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod bisect;
+pub mod blame;
 pub mod boot;
 pub mod calibrate;
 pub mod compare;

@@ -61,6 +61,7 @@ fn dispatch(mut command: Command) -> Result<(), CliError> {
         Command::Boot(args) => commands::boot::execute(&args),
         Command::Latency(args) => commands::latency::execute(&args),
         Command::Explain(args) => commands::explain::execute(&args),
+        Command::Blame(args) => commands::blame::execute(&args),
         Command::Summary(args) => commands::summary::execute(&args),
         Command::Timehist(args) => commands::timehist::execute(&args),
         Command::View(args) => commands::view::execute(&args),

@@ -349,6 +349,11 @@ impl<'s> ExperimentRuns<'s> {
         self.specs.iter_mut().for_each(|spec| spec.probes = probes);
     }
 
+    /// Traces hold what a modelled kernel decides, too, with its reasons.
+    pub fn set_decisions(&mut self, decisions: bool) {
+        self.specs.iter_mut().for_each(|spec| spec.decisions = decisions);
+    }
+
     /// All waits are added up by cause, too.
     pub fn set_causes(&mut self, causes: bool) {
         self.specs.iter_mut().for_each(|spec| spec.causes = causes);

@@ -48,6 +48,8 @@ pub struct RunSpec {
     pub trace: Option<PathBuf>,
     /// Whether the trace holds what a kernel with the recorder's probes would print; the run itself does not change.
     pub probes: bool,
+    /// Whether the trace holds what a modelled kernel decides, with its reasons; the run itself does not change.
+    pub decisions: bool,
     /// Which numbers by name it measures, beside the machine's.
     pub by_name: NamesWanted,
     /// What ends then is measured, on the trace's clock, as far as the run has settled. The run itself stays as it is.
@@ -70,6 +72,7 @@ impl RunSpec {
             duration,
             trace: None,
             probes: false,
+            decisions: false,
             by_name: NamesWanted::default(),
             time: TimeRange::default(),
             causes: false,

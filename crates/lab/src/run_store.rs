@@ -282,11 +282,12 @@ impl RunKeys {
             duration,
             trace,
             probes,
+            decisions,
             by_name,
             time,
             causes,
         } = spec;
-        if trace.is_some() || *probes || !kernel.draws_chance() {
+        if trace.is_some() || *probes || *decisions || !kernel.draws_chance() {
             return None;
         }
         let (kernel, machine) = (self.kernel(spec)?, self.machine(machine));

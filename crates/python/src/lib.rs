@@ -43,5 +43,6 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(events::read_trace, module)?)?;
     module.add_function(wrap_pyfunction!(traces::summary, module)?)?;
     module.add_function(wrap_pyfunction!(traces::latency, module)?)?;
-    module.add_function(wrap_pyfunction!(traces::explain, module)?)
+    module.add_function(wrap_pyfunction!(traces::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::blame, module)?)
 }

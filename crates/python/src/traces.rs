@@ -3,13 +3,17 @@
 //! Must not know: how answers look.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use fairlab_analysis::blame::answer::{BlameAnswer, BlameSide};
+use fairlab_analysis::blame::text::AnswerText;
+use fairlab_analysis::blame::{Blame, BlameOptions};
 use fairlab_analysis::explain::answer::to_json;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyOptions, SortKey};
 use fairlab_analysis::summary::answer::SummaryAnswer;
-use fairlab_event::Sink;
+use fairlab_change::causes::rule;
+use fairlab_event::{ShownPath, Sink};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::read_trace::{self, SummaryOfTrace, lacking, nothing_of, summary_options, warnings};
 use fairlab_lab::{LabError, machines};
@@ -41,6 +45,16 @@ type TraceCall = (String, Vec<String>);
 impl TraceSource {
     /// Feeds the trace to `sink`; how the answer came about.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<(ImportStats, Provenance), LabError> {
+        self.read_file(&self.file, sink, provenance(self.words.clone()))
+    }
+
+    /// The same of any file, for an answer that came about as `so_far` already.
+    fn read_file(
+        &self,
+        file: &Path,
+        sink: &mut dyn Sink,
+        so_far: Provenance,
+    ) -> Result<(ImportStats, Provenance), LabError> {
         let options = ReadOptions {
             clock_hz: self.clock_hz,
             instance: self.instance.clone(),
@@ -48,8 +62,8 @@ impl TraceSource {
             ..ReadOptions::default()
         };
         let system = RefCell::default();
-        let stats = read_trace::read(&self.file, &options, sink, &system)?;
-        Ok((stats, provenance(self.words.clone()).of_trace(&system.take())))
+        let stats = read_trace::read(file, &options, sink, &system)?;
+        Ok((stats, so_far.of_trace(&system.take())))
     }
 }
 
@@ -129,4 +143,48 @@ pub fn explain(
         let answer = provenance.within(to_json(&found, &import)).to_string();
         Ok((answer, stories, warnings(&source.file, &stats, &found.notices)))
     })
+}
+
+/// Who makes tasks wait, in all; of two traces also what differs.
+#[pyfunction]
+pub fn blame(
+    py: Python<'_>,
+    source: TraceSource,
+    after: Option<PathBuf>,
+    each: bool,
+) -> Result<(String, String, Vec<String>), CallError> {
+    abandonable(py, move || {
+        let mut provenance = provenance(source.words.clone());
+        let (mut sides, mut told) = (Vec::new(), Vec::new());
+        for file in [Some(&source.file), after.as_ref()].into_iter().flatten() {
+            let (side, with_it) = blame_one(&source, file, each, provenance, &mut told)?;
+            provenance = with_it;
+            sides.push(side);
+        }
+        let answer = BlameAnswer::of(sides);
+        let text = AnswerText { answer: &answer, rows: usize::MAX }.to_string();
+        Ok((provenance.within(json!(answer)).to_string(), text, told))
+    })
+}
+
+fn blame_one(
+    source: &TraceSource,
+    file: &Path,
+    each: bool,
+    so_far: Provenance,
+    told: &mut Vec<String>,
+) -> Result<(BlameSide, Provenance), LabError> {
+    let chosen = source.names.chosen()?;
+    let is_all = chosen.is_all();
+    let mut blame = Blame::new(BlameOptions { chosen, by_thread: each, rule_words: rule });
+    let (stats, provenance) = source.read_file(file, &mut blame, so_far)?;
+    blame.check().map_err(|nothing| nothing_of(file, &nothing))?;
+    let no_wait = blame.no_wait();
+    let waiting = blame.finish().map_err(|missing| lacking(file, &missing))?;
+    if waiting.is_empty() && !is_all {
+        return Err(nothing_of(file, &no_wait));
+    }
+    told.extend(warnings(file, &stats, &waiting.notices));
+    let import = json!(ImportAnswer::of(&stats, &waiting.notices));
+    Ok((BlameSide { trace: ShownPath(file).to_string(), waiting, import }, provenance))
 }

@@ -45,6 +45,7 @@ words! {
         OtherGroup = "behind a task of another group",
         OwnName = "behind a task of its own name",
         OtherName = "behind a task of another name",
+        Interrupts = "for interrupts and soft interrupts on its CPU",
         Throttled = "for its group's quota",
         Idle = "at an idle CPU, until that came out of idle",
         Waking = "for its wakeup to queue it",
@@ -66,6 +67,7 @@ words! {
         Exited = "the other exited",
         Yielded = "the other gave way by itself",
         AtTick = "the other was preempted at a tick",
+        AtSliceTimer = "the timer of its slice (hrtick) preempted the other",
         ByWaiter = "its own wakeup preempted the other",
         ByOther = "the wakeup of a third task preempted the other",
         Preempted = "the other was preempted",
@@ -77,6 +79,7 @@ words! {
         Began = "it got the CPU",
         Queued = "it was queued",
         StillWaiting = "the run did",
+        NotShown = "what the trace does not show",
     }
 
     /// Where a wakeup put a task.
@@ -89,24 +92,24 @@ words! {
 
 /// A decision and its reason, by the reason's place among those that were heard of; 0: unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct DecisionReason {
-    pub(super) decision: CauseDecision,
-    pub(super) reason: u16,
+pub(crate) struct DecisionReason {
+    pub(crate) decision: CauseDecision,
+    pub(crate) reason: u16,
 }
 
 impl DecisionReason {
-    pub(super) const UNKNOWN: DecisionReason = DecisionReason { decision: CauseDecision::Unknown, reason: 0 };
-    pub(super) const PENDING: DecisionReason = DecisionReason { decision: CauseDecision::Pending, reason: 0 };
+    pub(crate) const UNKNOWN: DecisionReason = DecisionReason { decision: CauseDecision::Unknown, reason: 0 };
+    pub(crate) const PENDING: DecisionReason = DecisionReason { decision: CauseDecision::Pending, reason: 0 };
 }
 
 /// Why a part of a wait lasted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cause {
-    pub(super) behind: WaitBehind,
+pub(crate) struct Cause {
+    pub(crate) behind: WaitBehind,
     /// The name of the task that had the CPU, by its place among names; 0: no task.
-    pub(super) runner: u16,
-    pub(super) rule: DecisionReason,
-    pub(super) ended: StretchEnd,
+    pub(crate) runner: u16,
+    pub(crate) rule: DecisionReason,
+    pub(crate) ended: StretchEnd,
 }
 
 /// How names of kernel threads begin. Traces do not mark kernel threads.

@@ -8,15 +8,19 @@ use super::cause::{Cause, DecisionReason, StretchEnd, WaitBehind, WaitKind, Wake
 
 /// Counts and times of one cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct CauseTotal {
-    pub(super) count: u64,
-    pub(super) time: Ns,
-    pub(super) beside_idle: Ns,
+pub(crate) struct CauseTotal {
+    /// How many parts of stretches.
+    pub(crate) count: u64,
+    /// Of these, how many began their stretch.
+    pub(crate) stretches: u64,
+    pub(crate) time: Ns,
+    pub(crate) beside_idle: Ns,
 }
 
 impl CauseTotal {
-    pub(super) fn add(&mut self, other: CauseTotal) {
+    pub(crate) fn add(&mut self, other: CauseTotal) {
         self.count += other.count;
+        self.stretches += other.stretches;
         self.time = self.time.saturating_add(other.time);
         self.beside_idle = self.beside_idle.saturating_add(other.beside_idle);
     }
@@ -30,6 +34,8 @@ pub(super) struct ConditionalClocks {
     pub(super) idle: Ns,
     /// For how long the task's groups were throttled on its CPU.
     pub(super) throttled: Ns,
+    /// For how long its CPU was busy with interrupts, where that is asked for.
+    pub(super) interrupts: Ns,
 }
 
 /// A part of the stretch behind the task that has the CPU now: its end is not known yet.
@@ -53,6 +59,7 @@ pub(super) struct Waiter {
     since: ConditionalClocks,
     open: Vec<OpenCause>,
     throttled: Ns,
+    interrupts: CauseTotal,
     closed: Vec<(Cause, CauseTotal)>,
 }
 
@@ -73,6 +80,7 @@ impl Waiter {
             since: clocks,
             open: Vec::new(),
             throttled: Ns::ZERO,
+            interrupts: CauseTotal::default(),
             closed: Vec::new(),
         }
     }
@@ -91,11 +99,16 @@ impl Waiter {
         let whole = clocks.now.since(since.now);
         let throttled = clocks.throttled.since(since.throttled).min(whole);
         self.throttled = self.throttled.saturating_add(throttled);
-        let time = whole.since(throttled);
+        let interrupts = clocks.interrupts.since(since.interrupts).min(whole.since(throttled));
+        let time = whole.since(throttled).since(interrupts);
+        let idle = clocks.idle.since(since.idle);
+        // Which of the time that was, clocks do not tell.
+        let beside_idle = idle.since(idle.min(time)).min(interrupts);
+        self.interrupts.add(CauseTotal { count: 0, stretches: 0, time: interrupts, beside_idle });
         if time == Ns::ZERO {
             return;
         }
-        let cell = CauseTotal { count: 1, time, beside_idle: clocks.idle.since(since.idle).min(time) };
+        let cell = CauseTotal { count: 1, stretches: 0, time, beside_idle: idle.min(time) };
         match self.open.iter_mut().find(|open| open.rule == rule) {
             // One stretch has a cause once.
             Some(open) => open.cell.add(CauseTotal { count: 0, ..cell }),
@@ -115,7 +128,7 @@ impl Waiter {
             let at = pending.max(self.since.now);
             // Within the short time that a reschedule is pending, no quota comes.
             let idle = clocks.idle.since(clocks.now.since(at)).max(self.since.idle);
-            self.cut(self.rule, ConditionalClocks { now: at, idle, throttled: clocks.throttled });
+            self.cut(self.rule, ConditionalClocks { now: at, idle, ..clocks });
             self.cut(DecisionReason::PENDING, clocks);
         } else {
             self.cut(self.rule, clocks);
@@ -128,9 +141,12 @@ impl Waiter {
                 rule: DecisionReason::UNKNOWN,
                 ended: StretchEnd::Unthrottled,
             };
-            self.closed_by(cause, CauseTotal { count: 1, time: throttled, beside_idle: Ns::ZERO });
+            let cell = CauseTotal { count: 1, stretches: 1, time: throttled, beside_idle: Ns::ZERO };
+            self.closed_by(cause, cell);
         }
-        for OpenCause { rule, mut cell } in std::mem::take(&mut self.open) {
+        self.close_interrupts(ended);
+        for (place, OpenCause { rule, mut cell }) in std::mem::take(&mut self.open).into_iter().enumerate() {
+            cell.stretches = u64::from(place == 0);
             let is_behind = !matches!(behind, WaitBehind::Idle | WaitBehind::Waking);
             if !is_behind {
                 cell.beside_idle = Ns::ZERO;
@@ -138,6 +154,15 @@ impl Waiter {
             let rule =
                 if is_behind || rule == DecisionReason::PENDING { rule } else { DecisionReason::UNKNOWN };
             self.closed_by(Cause { behind, runner, rule, ended }, cell);
+        }
+    }
+
+    fn close_interrupts(&mut self, ended: StretchEnd) {
+        let interrupts = std::mem::take(&mut self.interrupts);
+        if interrupts.time > Ns::ZERO {
+            let cause =
+                Cause { behind: WaitBehind::Interrupts, runner: 0, rule: DecisionReason::UNKNOWN, ended };
+            self.closed_by(cause, CauseTotal { count: 1, stretches: 1, ..interrupts });
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::Comm;
+use fairlab_event::{Comm, Pid};
 
 /// How many names have a number of their own; further ones share one.
 const NAMES_MAX: usize = 512;
@@ -15,11 +15,13 @@ const REASONS_MAX: usize = 512;
 /// Names by their numbers; 0 is no task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CommNumbers {
-    numbers: BTreeMap<Comm, u16>,
+    numbers: BTreeMap<(Comm, Option<Pid>), u16>,
 }
 
 impl CommNumbers {
-    pub(super) fn number(&mut self, name: Comm) -> u16 {
+    /// The number of a name, or of one task by its name and id.
+    pub(super) fn number(&mut self, name: Comm, pid: Option<Pid>) -> u16 {
+        let name = (name, pid);
         let next = self.numbers.len() + 1;
         if next > NAMES_MAX && !self.numbers.contains_key(&name) {
             return NAMES_MAX as u16 + 1;
@@ -30,8 +32,11 @@ impl CommNumbers {
     /// The names in order of their numbers, from 0.
     pub(super) fn list(&self) -> Vec<String> {
         let mut list = vec![String::new(); self.numbers.len() + 1];
-        for (name, &number) in &self.numbers {
-            list[usize::from(number)] = name.to_string();
+        for (&(name, pid), &number) in &self.numbers {
+            list[usize::from(number)] = match pid {
+                Some(pid) => format!("{name}:{pid}"),
+                None => name.to_string(),
+            };
         }
         list.push("others".to_string());
         list

@@ -199,6 +199,11 @@ impl TrackedTask {
         self.bound_to = self.bound_to.filter(|&bound| bound == cpu || is_told_at_once);
     }
 
+    /// The number of the CPUs that it may run on, where these are told and are several.
+    pub(crate) const fn mask(&self) -> Option<u32> {
+        self.mask
+    }
+
     /// The only CPU that it may run on, by what lies beside the trace, or by its name: a kernel thread called after a CPU and
     /// never seen elsewhere. Any other task counts as allowed everywhere, since traces do not tell affinities.
     pub(crate) fn pinned_to(&self) -> Option<Cpu> {

@@ -1,5 +1,6 @@
 //! Tests of the crate from outside, one binary for all: each file is a subject.
 
+mod blame;
 mod calibration;
 mod clocks;
 mod conserved;

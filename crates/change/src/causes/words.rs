@@ -15,23 +15,38 @@ const IDLE_TOLD: f64 = 0.25;
 
 /// A cause in one clause.
 pub(super) fn cause(behind: WaitBehind, decision: CauseDecision, reason: &str) -> String {
-    let behind = behind.words();
+    let (behind, why) = (behind.words(), why(decision, reason));
     match decision {
         CauseDecision::Unknown => behind.to_string(),
         CauseDecision::Pending => format!("{behind}, while a reschedule was pending and kernel work went on"),
-        CauseDecision::Pick => {
-            format!("{behind}, which was picked{}", because(clause(PickReason::CLAUSES, reason)))
+        CauseDecision::Pick => format!("{behind}, which was picked{why}"),
+        CauseDecision::Tick => format!("{behind}, which a tick let run{why}"),
+        CauseDecision::Preempt => format!("{behind}, which its wakeup did not preempt{why}"),
+    }
+}
+
+/// The rule by which a task was left waiting, in one clause.
+pub fn rule(decision: CauseDecision, reason: &str) -> String {
+    let why = why(decision, reason);
+    match decision {
+        CauseDecision::Unknown | CauseDecision::Pending => decision.words().to_string(),
+        CauseDecision::Pick => format!("the other was picked{why}"),
+        CauseDecision::Tick => format!("a tick let the other run{why}"),
+        CauseDecision::Preempt => format!("its wakeup did not preempt the other{why}"),
+    }
+}
+
+/// The reason of a decision, as the end of a clause.
+fn why(decision: CauseDecision, reason: &str) -> String {
+    match (decision, reason.split_once(':')) {
+        (CauseDecision::Unknown | CauseDecision::Pending, _) => String::new(),
+        (CauseDecision::Pick, _) => because(clause(PickReason::CLAUSES, reason)),
+        (CauseDecision::Tick, _) => because(clause(TickReason::CLAUSES, reason)),
+        (CauseDecision::Preempt, Some((_, instead))) if !instead.is_empty() => {
+            because(clause(PickReason::CLAUSES, instead))
         }
-        CauseDecision::Tick => {
-            format!("{behind}, which a tick let run{}", because(clause(TickReason::CLAUSES, reason)))
-        }
-        CauseDecision::Preempt => {
-            let (test, instead) = reason.split_once(':').unwrap_or((reason, ""));
-            let why = match instead {
-                "" => because(clause(PreemptReason::CLAUSES, test)),
-                instead => because(clause(PickReason::CLAUSES, instead)),
-            };
-            format!("{behind}, which its wakeup did not preempt{why}")
+        (CauseDecision::Preempt, told) => {
+            because(clause(PreemptReason::CLAUSES, told.map_or(reason, |(test, _)| test)))
         }
     }
 }

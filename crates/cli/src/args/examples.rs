@@ -9,6 +9,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("fairlab summary trace.dat", "who waits in a trace, and for how long"),
             ("fairlab explain trace.dat --worst 3", "why the longest waits were so long"),
+            ("fairlab blame trace.dat --task api", "who makes a service wait, in all"),
             (
                 "fairlab compare schbench -t 16 --kernel v6.5 --kernel v6.12",
                 "what another kernel does to a workload",
@@ -135,6 +136,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("fairlab explain trace.dat --worst 3", "the three longest waits"),
             ("fairlab explain trace.dat --task web --time 10s..11s", "those of a service in one second"),
+        ],
+    ),
+    (
+        "blame",
+        &[
+            ("fairlab blame trace.dat --task api", "who makes a service wait, in all"),
+            ("fairlab blame before.dat after.dat --task api", "what of that a change has changed"),
         ],
     ),
     (

@@ -24,19 +24,28 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if workloads::helped(&args.experiment.setting.workload)? {
         return Ok(());
     }
-    if args.probes && args.trace.is_none() && args.experiment.out.is_none() {
-        return Err(CliError::bad(
-            "--probes adds to a trace, and none is kept",
-            "give --trace or --out, too",
-        ));
+    let added = [("--probes", args.probes), ("--decisions", args.decisions)];
+    if let Some((option, _)) = added.into_iter().find(|(_, is_given)| *is_given)
+        && args.trace.is_none()
+        && args.experiment.out.is_none()
+    {
+        let problem = format!("{option} adds to a trace, and none is kept");
+        return Err(CliError::bad(problem, "give --trace or --out, too"));
     }
     let named = metrics_of(&[], &args.metrics)?;
     let experiment = experiment::from_args(&args.experiment, &[], (args.seed, args.seeds), &named)?;
+    if args.decisions && experiment.any(|kernel| kernel.generation().is_none()) {
+        return Err(CliError::bad(
+            "--decisions takes modelled kernels: no other tells why it decides",
+            "leave it out, or choose kernels like v6.6",
+        ));
+    }
     let exports = args.export.create()?;
     let (folder, kept) =
         RunFolder::open(args.experiment.out.as_deref(), args.experiment.resume, &experiment)?;
     let mut runs = ExperimentRuns::of(&experiment, kept);
     runs.set_probes(args.probes);
+    runs.set_decisions(args.decisions);
     if let Some(folder) = &folder {
         runs.trace_into(folder)?;
     }

@@ -50,11 +50,23 @@ impl TraceArgs {
         command: &'static str,
         sink: &mut dyn Sink,
     ) -> Result<(ImportStats, Provenance), CliError> {
-        let (options, system) = (self.reading.options(), RefCell::default());
-        let _line = ReadingLine::new(command, &trace_of(&self.file), &options.read);
-        let stats = read(&self.file, &options, sink, &system)?;
-        Ok((stats, provenance::here().of_trace(&system.take())))
+        read_whole(command, &self.file, &self.reading, sink, provenance::here())
     }
+}
+
+/// Feeds the trace in `file` to `sink` for `command`, which answers when it has read all: a terminal shows how far it is. Also gives
+/// how the answer came about, which came about as `so_far` already.
+pub fn read_whole(
+    command: &'static str,
+    file: &Path,
+    reading: &ReadingArgs,
+    sink: &mut dyn Sink,
+    so_far: Provenance,
+) -> Result<(ImportStats, Provenance), CliError> {
+    let (options, system) = (reading.options(), RefCell::default());
+    let _line = ReadingLine::new(command, &trace_of(file), &options.read);
+    let stats = read(file, &options, sink, &system)?;
+    Ok((stats, so_far.of_trace(&system.take())))
 }
 
 /// Feeds the trace in `file` to `sink`; what it tells of kernel and machine is in `system` before the first event.

@@ -101,7 +101,7 @@ fn all_answers_of_a_trace_agree_on_what_is_chosen() {
 #[test]
 fn what_matches_nothing_is_one_line_and_never_zeros() {
     let file = testdata(TRACE);
-    for command in ["latency", "summary", "explain", "timehist"] {
+    for command in ["latency", "summary", "explain", "blame", "timehist"] {
         refused(
             &[command, &file, "--task", "kworkr/2"],
             "no task is called 'kworkr/2'; closest are kworker/",

@@ -148,7 +148,7 @@ fn questions_that_nothing_in_a_trace_answers_are_refused() {
 fn a_recordings_folder_is_as_good_as_the_trace_in_it() {
     let folder = testdata("recordings/6.12-nice-2");
     let trace = format!("{folder}/trace.txt.zst");
-    for command in ["latency", "timehist", "explain", "summary"] {
+    for command in ["latency", "timehist", "explain", "blame", "summary"] {
         assert_eq!(body(&[command, &folder]), body(&[command, &trace]), "{command}");
     }
     let counts = temporary("counts.json");

@@ -93,6 +93,7 @@ fn no_answer_about_hostile_tasks_is_obeyed() {
             "timehist --summary",
             "summary",
             "explain --worst 3",
+            "blame --each",
             "verify --kernel v6.6",
             "run replay",
             "compare --kernel v6.5 --kernel v6.6 --runs 2 replay",
@@ -100,6 +101,7 @@ fn no_answer_about_hostile_tasks_is_obeyed() {
             "timehist --format json",
             "summary --format json",
             "explain --format json",
+            "blame --format json",
         ] {
             let mut arguments = words(line);
             arguments.push(file.clone().into_os_string());
@@ -122,8 +124,8 @@ fn names_of_files_and_arguments_are_escaped_in_errors() {
     let file = folder.at(&hostile).into_os_string();
     fs::write(folder.at("torn.json"), "{").expect("written");
     for line in [
-        "latency", "timehist", "summary", "explain", "verify", "fidelity", "merge", "query", "sweep", "run",
-        "boot",
+        "latency", "timehist", "summary", "explain", "blame", "verify", "fidelity", "merge", "query",
+        "sweep", "run", "boot",
     ] {
         let (output, _) = assert_harmless(&[words(line), vec![file.clone()]].concat());
         assert_eq!(

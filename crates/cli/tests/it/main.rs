@@ -2,6 +2,7 @@
 
 mod answer;
 mod bisect;
+mod blame;
 mod boot;
 mod chosen;
 mod ci;

@@ -30,6 +30,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("timehist DATA/perf-lost.data -s", "timehist-1"),
     ("explain DATA/perf-hackbench.data --worst 40", "explain-1"),
     ("explain NEW/run/v6.6/seed-1", "explain-1"),
+    ("blame DATA/perf-hackbench.data --each", "blame-1"),
+    ("blame DATA/perf-lost.data NEW/run/v6.6/seed-1", "blame-1"),
     ("summary DATA/perf-hackbench.data", "summary-1"),
     ("summary DATA/perf-lost.data", "summary-1"),
     ("verify DATA/recordings/6.12-nice-2", "verify-1"),

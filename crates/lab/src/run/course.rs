@@ -86,7 +86,7 @@ fn go<C: SchedulerCore>(
     let started = Instant::now();
     engine.set_tracing(true);
     engine.set_probes(spec.probes);
-    engine.set_decisions(spec.causes);
+    engine.set_decisions(spec.causes || spec.decisions);
     if spec.by_name.balancing {
         engine.set_balancing_told(true);
     }
@@ -115,7 +115,8 @@ fn go<C: SchedulerCore>(
             balancing: spec.by_name.balancing.then(Balancing::default),
             until: spec.time.to,
         },
-        tells: spec.causes || spec.by_name.balancing,
+        tells: spec.causes || spec.decisions || spec.by_name.balancing,
+        traces_decisions: spec.decisions,
     };
     sinks.system(&system_of(spec, &beginning));
     let mut course = RunCourse {
@@ -386,8 +387,10 @@ type DigestedMetrics = (Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics);
 struct RunSinks {
     measured: (DigestedMetrics, Option<TraceFile>),
     told: Told,
-    /// Whether any event goes to those.
+    /// Whether any event goes to those, or may be a decision.
     tells: bool,
+    /// Whether the trace holds decisions.
+    traces_decisions: bool,
 }
 
 /// Where decisions go, and with them all events.
@@ -424,13 +427,16 @@ impl RunSinks {
     }
 }
 
-/// Decisions go only to the sinks of what is told: all else is as without them.
+/// Decisions go only to the sinks of what is told, and into the trace if that is asked for: all else is as without them.
 impl Sink for RunSinks {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         if self.tells {
             self.told.event(event);
             if tells_decision(event) {
+                if self.traces_decisions {
+                    self.measured.1.event(event);
+                }
                 return;
             }
         }

@@ -142,10 +142,11 @@ fn a_key_is_of_all_that_a_run_is_made_of() {
         seen.push(key);
     }
     let sides: [Change; 1] = [|spec| spec.side = "another name".to_string()];
-    let unkept: [Change; 4] = [
+    let unkept: [Change; 5] = [
         |spec| spec.kernel = Kernel::Host,
         |spec| spec.trace = Some("trace.txt".into()),
         |spec| spec.probes = true,
+        |spec| spec.decisions = true,
         |spec| spec.workload = vec!["replay".to_string(), "/no/such/file".to_string()],
     ];
     for (change, expected) in

@@ -1,6 +1,7 @@
 //! Tests of the crate from outside, one binary for all: each file is a subject.
 
 mod batches;
+mod blame;
 mod chance;
 mod counters;
 mod hostile;

@@ -1,0 +1,88 @@
+//! `fairlab blame` as its users meet it: the sentence, the tables, two traces, refusals.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::program;
+
+fn testdata(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name).to_string_lossy().into_owned()
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = program().args(arguments).output().expect("the program starts");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn refused(arguments: &[&str], fragment: &str) {
+    let output = program().args(arguments).output().expect("the program starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true), "{arguments:?}: {errors}");
+    assert!(errors.lines().count() == 1 && errors.contains(fragment), "{arguments:?}: {errors}");
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&stdout(&[arguments, &["--format", "json"]].concat())).expect("JSON")
+}
+
+const STARVED: &str = "ftrace-6.6-vhost-starved.txt.zst";
+
+#[test]
+fn a_sentence_then_tables() {
+    let text = stdout(&["blame", &testdata(STARVED), "--task", "kworker/2"]);
+    let sentence = text.lines().find(|line| line.starts_with("kworker/2 waited")).expect("a sentence");
+    assert!(sentence.contains("in 2 waits") && sentence.contains("behind 'vhost'"), "{sentence}");
+    for title in ["Culprits (msec)", "Rules (msec)", "Ends (msec)", "Beginnings (msec)", "Wakers (msec)"] {
+        assert!(text.contains(title), "{title}:\n{text}");
+    }
+    assert!(text.contains("not told by this trace") && text.contains("another CPU was idle"), "{text}");
+    let each = stdout(&["blame", &testdata(STARVED), "--task", "kworker/2", "--each"]);
+    assert!(each.contains("vhost-2:143"), "{each}");
+    let short = stdout(&["blame", &testdata("perf-hackbench.data"), "--top", "1"]);
+    assert!(short.contains(" more\n"), "{short}");
+}
+
+#[test]
+fn two_traces_are_set_beside_each_other() {
+    let (before, after) = (testdata("perf-hackbench.data"), testdata("perf-make.data"));
+    let text = stdout(&["blame", &before, &after]);
+    assert!(text.contains("Before (") && text.contains("After (") && text.contains("no verdict"), "{text}");
+    let answer = json(&["blame", &before, &after]);
+    assert_eq!(answer["sides"].as_array().map(Vec::len), Some(2));
+    let rows = answer["change"]["culprits"].as_array().expect("rows").clone();
+    let sizes = rows.iter().map(|row| row["added_ns"].as_f64().expect("a number").abs()).collect::<Vec<_>>();
+    assert!(sizes.len() > 2 && sizes.windows(2).all(|pair| pair[0] >= pair[1]), "{sizes:?}");
+    let same = json(&["blame", &before, &before]);
+    assert_eq!(same["change"]["total"]["added_ns"], 0.0);
+    assert!(json(&["blame", &before])["change"].is_null());
+}
+
+#[test]
+fn what_cannot_be_answered_is_one_line() {
+    let trace = testdata(STARVED);
+    refused(&["blame", &trace, "--task", "nobody"], "no task is called 'nobody'");
+    refused(
+        &["blame", &trace, &testdata("perf-make.data"), "--task", "kworker/2"],
+        "perf-make.data: no task",
+    );
+    refused(&["blame", "-", "-"], "standard input is one trace");
+    refused(&["blame", "/nonexistent"], "/nonexistent: No such file");
+    refused(&["run", "pipe", "--kernel", "v6.6", "--decisions"], "give --trace or --out");
+    refused(
+        &["run", "pipe", "--kernel", "host", "--decisions", "--trace", "/tmp/never.txt"],
+        "takes modelled kernels",
+    );
+}
+
+#[test]
+fn a_run_with_decisions_tells_its_rules() {
+    let trace = std::env::temp_dir().join(format!("fairlab-blame-{}.dat", std::process::id()));
+    let file = trace.to_str().expect("a path in UTF-8");
+    let run = "run hackbench -g 1 -f 4 -l 5 --machine vm4 --duration 50ms --warmup 0 --kernel v6.12 --decisions --trace";
+    stdout(&run.split(' ').chain([file]).collect::<Vec<_>>());
+    let text = stdout(&["blame", file, "--task", "hackbench"]);
+    std::fs::remove_file(&trace).expect("removed");
+    assert!(text.contains("the other was picked: ") && text.contains("its wakeup did not preempt"), "{text}");
+}
