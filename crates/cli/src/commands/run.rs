@@ -24,22 +24,10 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if workloads::helped(&args.experiment.setting.workload)? {
         return Ok(());
     }
-    let added = [("--probes", args.probes), ("--decisions", args.decisions)];
-    if let Some((option, _)) = added.into_iter().find(|(_, is_given)| *is_given)
-        && args.trace.is_none()
-        && args.experiment.out.is_none()
-    {
-        let problem = format!("{option} adds to a trace, and none is kept");
-        return Err(CliError::bad(problem, "give --trace or --out, too"));
-    }
+    check_kept(args)?;
     let named = metrics_of(&[], &args.metrics)?;
     let experiment = experiment::from_args(&args.experiment, &[], (args.seed, args.seeds), &named)?;
-    if args.decisions && experiment.any(|kernel| kernel.generation().is_none()) {
-        return Err(CliError::bad(
-            "--decisions takes modelled kernels: no other tells why it decides",
-            "leave it out, or choose kernels like v6.6",
-        ));
-    }
+    check_decisions(args, &experiment)?;
     let exports = args.export.create()?;
     let (folder, kept) =
         RunFolder::open(args.experiment.out.as_deref(), args.experiment.resume, &experiment)?;
@@ -99,6 +87,30 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
         AnswerFormat::Text => output::answer(&provenance, &to_text(&experiment, &answer))?,
     }
     if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// Whether what is added to a trace has one to go to.
+fn check_kept(args: &RunArgs) -> Result<(), CliError> {
+    let added = [("--probes", args.probes), ("--decisions", args.decisions)];
+    if let Some((option, _)) = added.into_iter().find(|(_, is_given)| *is_given)
+        && args.trace.is_none()
+        && args.experiment.out.is_none()
+    {
+        let problem = format!("{option} adds to a trace, and none is kept");
+        return Err(CliError::bad(problem, "give --trace or --out, too"));
+    }
+    Ok(())
+}
+
+/// Whether every kernel tells why it decides, where that is asked for.
+fn check_decisions(args: &RunArgs, experiment: &Experiment) -> Result<(), CliError> {
+    if args.decisions && experiment.any(|kernel| kernel.generation().is_none()) {
+        return Err(CliError::bad(
+            "--decisions takes modelled kernels: no other tells why it decides",
+            "leave it out, or choose kernels like v6.6",
+        ));
+    }
+    Ok(())
 }
 
 /// A run of more switches is not drawn in the answer's page: `view` draws it.
