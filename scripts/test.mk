@@ -12,6 +12,9 @@ STEP := scripts/step
 export RUSTC_WORKSPACE_WRAPPER := $(CURDIR)/scripts/linted-rustc
 export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 
+# On a slow machine what takes long would say so, among what tests look at.
+export FAIRLAB_PROGRESS := off
+
 .PHONY: all peers browser venv book build test pages python
 all: book test pages python
 
