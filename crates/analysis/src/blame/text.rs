@@ -140,7 +140,7 @@ fn table(
     f: &mut fmt::Formatter<'_>,
     title: &str,
     header: &[&str],
-    rows: Vec<Vec<String>>,
+    rows: &[Vec<String>],
     most: usize,
 ) -> fmt::Result {
     if rows.is_empty() {
@@ -208,7 +208,7 @@ impl BlameText<'_> {
             f,
             "Culprits (msec), the longest time first",
             &header,
-            self.report.culprits.iter().map(row).collect(),
+            &self.report.culprits.iter().map(row).collect::<Vec<_>>(),
             self.rows,
         )
     }
@@ -219,7 +219,7 @@ impl BlameText<'_> {
             vec![row.words.clone(), ms(row.time_ns), percent(row.share), decisions]
         });
         let header = ["by which rule the waiting task was not picked", "time", "share", "decisions"];
-        table(f, "Rules (msec)", &header, rows.collect(), self.rows)
+        table(f, "Rules (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
     }
 
     fn ends(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -227,7 +227,7 @@ impl BlameText<'_> {
             vec![row.words.to_string(), ms(row.time_ns), percent(row.share), row.stretches.to_string()]
         });
         let header = ["what ended the stretch", "time", "share", "stretches"];
-        table(f, "Ends (msec)", &header, rows.collect(), self.rows)
+        table(f, "Ends (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
     }
 
     fn begun(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -241,7 +241,7 @@ impl BlameText<'_> {
             ]
         });
         let header = ["why the wait began", "time", "share", "waits", "longest"];
-        table(f, "Beginnings (msec)", &header, rows.collect(), self.rows)
+        table(f, "Beginnings (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
     }
 
     fn wakers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -255,7 +255,7 @@ impl BlameText<'_> {
             ]
         });
         let header = ["waker -> who waited then", "time", "share", "waits", "longest"];
-        table(f, "Wakers (msec)", &header, rows.collect(), self.rows)
+        table(f, "Wakers (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
     }
 
     fn waiters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -274,7 +274,7 @@ impl BlameText<'_> {
             ]
         });
         let header = ["who waited", "time", "share", "waits", "longest", "ran", "tasks"];
-        table(f, "Waiters (msec)", &header, rows.collect(), self.rows)
+        table(f, "Waiters (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
     }
 
     fn idle(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -355,7 +355,7 @@ impl ChangeText<'_> {
 
     fn table(&self, f: &mut fmt::Formatter<'_>, title: &str, first: &str, rows: &[ChangeRow]) -> fmt::Result {
         let header = [first, "before", "after", "difference", "us per wait before", "after"];
-        table(f, title, &header, rows.iter().map(|row| self.row(row)).collect(), self.rows)
+        table(f, title, &header, &rows.iter().map(|row| self.row(row)).collect::<Vec<_>>(), self.rows)
     }
 }
 

@@ -20,26 +20,38 @@ use crate::progress::ProgressLine;
 use crate::provenance;
 use crate::{output, tell};
 
+/// What adds to a trace needs one.
+fn check_added(args: &RunArgs) -> Result<(), CliError> {
+    let added = [("--probes", args.probes), ("--decisions", args.decisions)];
+    let is_kept = args.trace.is_some() || args.experiment.out.is_some();
+    match added.into_iter().find(|(_, is_given)| *is_given && !is_kept) {
+        None => Ok(()),
+        Some((option, _)) => {
+            let problem = format!("{option} adds to a trace, and none is kept");
+            Err(CliError::bad(problem, "give --trace or --out, too"))
+        }
+    }
+}
+
+/// Only modelled kernels tell why they decide.
+fn check_decisions(args: &RunArgs, experiment: &Experiment) -> Result<(), CliError> {
+    if !args.decisions || !experiment.any(|kernel| kernel.generation().is_none()) {
+        return Ok(());
+    }
+    Err(CliError::bad(
+        "--decisions takes modelled kernels: no other tells why it decides",
+        "leave it out, or choose kernels like v6.6",
+    ))
+}
+
 pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if workloads::helped(&args.experiment.setting.workload)? {
         return Ok(());
     }
-    let added = [("--probes", args.probes), ("--decisions", args.decisions)];
-    if let Some((option, _)) = added.into_iter().find(|(_, is_given)| *is_given)
-        && args.trace.is_none()
-        && args.experiment.out.is_none()
-    {
-        let problem = format!("{option} adds to a trace, and none is kept");
-        return Err(CliError::bad(problem, "give --trace or --out, too"));
-    }
+    check_added(args)?;
     let named = metrics_of(&[], &args.metrics)?;
     let experiment = experiment::from_args(&args.experiment, &[], (args.seed, args.seeds), &named)?;
-    if args.decisions && experiment.any(|kernel| kernel.generation().is_none()) {
-        return Err(CliError::bad(
-            "--decisions takes modelled kernels: no other tells why it decides",
-            "leave it out, or choose kernels like v6.6",
-        ));
-    }
+    check_decisions(args, &experiment)?;
     let exports = args.export.create()?;
     let (folder, kept) =
         RunFolder::open(args.experiment.out.as_deref(), args.experiment.resume, &experiment)?;
