@@ -1,5 +1,5 @@
 #!/bin/sh
-# Program: Apache Otava 0.8.0 (PyPI), which finds change points in series of measurements.
+# Program: Apache Otava 0.8.0, which finds change points in series of measurements.
 # Guess: `otava analyze` looks at all rows of the CSV file that it is given, or says which it leaves out.
 # Seen: rows of more than a year ago are left out without a word. A series over older commits, with a step that nobody could miss,
 # gives an empty table and exit status 0, as one in which nothing changes; `--since` with an early date finds the step.

@@ -12,7 +12,8 @@ use fairlab_event::Cpu;
 use crate::balance::decided::LbEnv;
 use crate::balance::kept_sums::{KeptSums, QueueSums};
 use crate::balance::rules::{
-    BiggerCpus, CapacityMargin, Comparison, EnergyOverload, Misfit, ReducedCapacity, SiblingPreference,
+    BiggerCpus, CapacityMargin, Comparison, CountedTasks, EnergyOverload, Misfit, ReducedCapacity,
+    SiblingPreference,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::domain::{GroupExtent, SchedDomain, SchedGroupId, SdFlags, fits_capacity};
@@ -120,6 +121,37 @@ impl Scheduler {
         #[cfg(test)]
         assert_eq!(sums, self.sums_of_cpus(span.iter()), "what is kept of CPUs {span} is not what they bear");
         sums
+    }
+
+    /// The sums over groups as they are now.
+    fn kept_sums(&self) -> Ref<'_, KeptSums> {
+        self.balance.sums.fresh(&self.domains, self.rqs.len(), |kept| {
+            self.shared.cfs_rqs.take_changed(|cpu| kept.set(cpu, self.sums_of_cpu(cpu)));
+        })
+    }
+
+    /// What some CPUs bear together.
+    fn sums_of_cpus(&self, cpus: impl Iterator<Item = Cpu>) -> QueueSums {
+        cpus.fold(QueueSums::default(), |sums, cpu| sums.plus(self.sums_of_cpu(cpu)))
+    }
+
+    fn sums_of_cpu(&self, cpu: Cpu) -> QueueSums {
+        let rq = &self.rqs[cpu.index()];
+        let queue = self.cfs(rq.cfs);
+        let (fair, all) = (queue.h_nr_running, rq.nr_running);
+        QueueSums {
+            load: self.load_of_queue(queue),
+            util: self.util_of_queue(cpu, queue, false),
+            runnable: queue.tracked.avg.runnable_avg,
+            waiting: self.waiting_in(queue),
+            running: match self.shared.generation.balance.counted {
+                CountedTasks::AllClasses => all,
+                CountedTasks::Fair => fair,
+            },
+            idle: u32::from(all == 0 && self.idle_cpu(cpu)),
+            overloaded: u32::from(all > 1),
+            cpus: 1,
+        }
     }
 
     /// What is known of a group beside what its CPUs bear.

@@ -8,10 +8,7 @@ use std::collections::HashMap;
 
 use fairlab_event::Cpu;
 
-use crate::balance::rules::CountedTasks;
-use crate::cfs_rq::CfsRq;
 use crate::domain::{SchedDomains, SchedGroup, SchedGroupId};
-use crate::scheduler::Scheduler;
 
 /// What a CPU bears that balancing sums up, or some CPUs do together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +32,7 @@ pub(super) struct QueueSums {
 }
 
 impl QueueSums {
-    fn plus(self, other: QueueSums) -> QueueSums {
+    pub fn plus(self, other: QueueSums) -> QueueSums {
         QueueSums {
             load: self.load.wrapping_add(other.load),
             util: self.util.wrapping_add(other.util),
@@ -91,7 +88,7 @@ impl KeptSums {
         KeptSums { cpus: vec![QueueSums::default(); nr_cpus], spans, span_of, spans_with }
     }
 
-    fn set(&mut self, cpu: Cpu, sums: QueueSums) {
+    pub fn set(&mut self, cpu: Cpu, sums: QueueSums) {
         let before = std::mem::replace(&mut self.cpus[cpu.index()], sums);
         if before != sums {
             for &span in &self.spans_with[cpu.index()] {
@@ -111,38 +108,17 @@ impl KeptSums {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SumsCache(RefCell<Option<Box<KeptSums>>>);
 
-impl Scheduler {
-    /// The sums as they are now.
-    pub(super) fn kept_sums(&self) -> Ref<'_, KeptSums> {
-        let cache = &self.balance.sums.0;
-        let mut found = cache.borrow_mut();
-        let kept = found.get_or_insert_with(|| Box::new(KeptSums::new(&self.domains, self.rqs.len())));
-        self.shared.cfs_rqs.take_changed(|cpu| kept.set(cpu, self.sums_of_cpu(cpu)));
+impl SumsCache {
+    /// The sums as they are now: `refresh` sets those that have changed.
+    pub(super) fn fresh(
+        &self,
+        domains: &SchedDomains,
+        nr_cpus: usize,
+        refresh: impl FnOnce(&mut KeptSums),
+    ) -> Ref<'_, KeptSums> {
+        let mut found = self.0.borrow_mut();
+        refresh(found.get_or_insert_with(|| Box::new(KeptSums::new(domains, nr_cpus))));
         drop(found);
-        Ref::map(cache.borrow(), |kept| kept.as_deref().expect("made above"))
-    }
-
-    /// What some CPUs bear together.
-    pub(super) fn sums_of_cpus(&self, cpus: impl Iterator<Item = Cpu>) -> QueueSums {
-        cpus.fold(QueueSums::default(), |sums, cpu| sums.plus(self.sums_of_cpu(cpu)))
-    }
-
-    fn sums_of_cpu(&self, cpu: Cpu) -> QueueSums {
-        let rq = &self.rqs[cpu.index()];
-        let queue: &CfsRq = self.cfs(rq.cfs);
-        let (fair, all) = (queue.h_nr_running, rq.nr_running);
-        QueueSums {
-            load: self.load_of_queue(queue),
-            util: self.util_of_queue(cpu, queue, false),
-            runnable: queue.tracked.avg.runnable_avg,
-            waiting: self.waiting_in(queue),
-            running: match self.shared.generation.balance.counted {
-                CountedTasks::AllClasses => all,
-                CountedTasks::Fair => fair,
-            },
-            idle: u32::from(all == 0 && self.idle_cpu(cpu)),
-            overloaded: u32::from(all > 1),
-            cpus: 1,
-        }
+        Ref::map(self.0.borrow(), |kept| kept.as_deref().expect("made above"))
     }
 }
