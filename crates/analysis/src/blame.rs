@@ -185,11 +185,10 @@ impl Blame {
             self.sums.crossed += 1;
             return;
         };
-        let woken_while_running = wait.woken_while_running;
         let known = self.causes.tracker().task(task);
         let knows_affinity = known.pinned_to().is_some() || self.affinity_told.contains(&known.pid);
         let waiter = self.causes.name_of(task);
-        self.sums.add(&wait, WaitFacts { waiter, waker, seemed, woken_while_running, knows_affinity });
+        self.sums.add(&wait, WaitFacts { waiter, waker, seemed, knows_affinity });
         self.count_task(task, waiter);
     }
 

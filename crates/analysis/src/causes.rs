@@ -36,7 +36,7 @@ pub(crate) use each_wait::{CausedWait, EndedCauses};
 use idle_clocks::IdleClocks;
 use interrupts::InterruptClock;
 pub use report::{BalanceTries, CausePart, LengthCount, PlacementTally, WaitCauses, WorkDone};
-pub(crate) use waiter::CauseTotal;
+pub(crate) use waiter::{CauseTotal, add_to};
 use waiter::{ConditionalClocks, Waiter};
 use words::{CommNumbers, Reasons};
 

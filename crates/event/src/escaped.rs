@@ -99,6 +99,14 @@ pub fn markdown(text: &str) -> String {
     safe
 }
 
+/// Text as a field of CSV. Names of kernels have commas in them where they set tunables.
+pub fn csv(text: &str) -> String {
+    let text = EscapedText(text).to_string();
+    // A spreadsheet would take it for a formula.
+    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
 /// Text as it stands in XML, between tags or in an attribute's quotes.
 pub fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);

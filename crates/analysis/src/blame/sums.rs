@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use fairlab_event::Ns;
 
 use crate::causes::{
-    Cause, CauseDecision, CauseTotal, CausedWait, DecisionReason, StretchEnd, WaitBehind, WaitKind,
+    Cause, CauseDecision, CauseTotal, CausedWait, DecisionReason, StretchEnd, WaitBehind, WaitKind, add_to,
 };
 use crate::histogram::{Histogram, bucket_of};
 
@@ -37,7 +37,6 @@ pub(super) struct WaitFacts {
     pub(super) waker: Option<WokenBy>,
     /// For how long it was taken to wait before it was woken.
     pub(super) seemed: Ns,
-    pub(super) woken_while_running: bool,
     /// Where its task may run is known.
     pub(super) knows_affinity: bool,
 }
@@ -96,21 +95,11 @@ impl CountedTime {
     }
 }
 
-/// The parts of one wait that have a cause in common.
-struct InCommon<K>(Vec<(K, CauseTotal)>);
-
-impl<K: PartialEq> InCommon<K> {
-    fn of(parts: &[(Cause, CauseTotal)], key: impl Fn(&Cause) -> K) -> InCommon<K> {
-        let mut found: Vec<(K, CauseTotal)> = Vec::new();
-        for (cause, total) in parts {
-            let key = key(cause);
-            match found.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, known)) => known.add(*total),
-                None => found.push((key, *total)),
-            }
-        }
-        InCommon(found)
-    }
+/// The parts of one wait, those together that have a cause in common.
+fn in_common<K: PartialEq>(parts: &[(Cause, CauseTotal)], key: impl Fn(&Cause) -> K) -> Vec<(K, CauseTotal)> {
+    let mut found = Vec::new();
+    parts.iter().for_each(|(cause, total)| add_to(&mut found, key(cause), *total));
+    found
 }
 
 /// The parts of a wait, which come to its length.
@@ -160,7 +149,7 @@ impl BlameSums {
         if let Some(waker) = facts.waker {
             self.wakers.entry((waker, facts.waiter)).or_default().add(length);
         }
-        if facts.woken_while_running {
+        if wait.woken_while_running {
             self.woken_while_running.add(length);
         }
         if facts.seemed > Ns::ZERO {
@@ -173,18 +162,18 @@ impl BlameSums {
     }
 
     fn add_parts(&mut self, parts: &[(Cause, CauseTotal)], bucket: u32) {
-        for (culprit, part) in InCommon::of(parts, |cause| (cause.behind, cause.runner)).0 {
+        for (culprit, part) in in_common(parts, |cause| (cause.behind, cause.runner)) {
             self.culprits.entry(culprit).or_default().add_part(part);
             let known = self.by_length.entry((bucket, culprit)).or_default();
             *known = known.saturating_add(part.time);
             self.total.beside_idle = self.total.beside_idle.saturating_add(part.beside_idle);
         }
-        for (rule, part) in InCommon::of(parts, rule_of).0 {
+        for (rule, part) in in_common(parts, rule_of) {
             // Each decision is one.
             let part = CauseTotal { stretches: part.count, ..part };
             self.rules.entry(rule).or_default().add_part(part);
         }
-        for (ended, part) in InCommon::of(parts, |cause| cause.ended).0 {
+        for (ended, part) in in_common(parts, |cause| cause.ended) {
             self.ends.entry(ended).or_default().add_part(part);
         }
     }

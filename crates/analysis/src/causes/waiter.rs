@@ -26,6 +26,14 @@ impl CauseTotal {
     }
 }
 
+/// Adds a total to that of its key, of which a wait has few.
+pub(crate) fn add_to<K: PartialEq>(totals: &mut Vec<(K, CauseTotal)>, key: K, total: CauseTotal) {
+    match totals.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, known)) => known.add(total),
+        None => totals.push((key, total)),
+    }
+}
+
 /// What clocks show that count only at some times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ConditionalClocks {
@@ -167,10 +175,7 @@ impl Waiter {
     }
 
     fn closed_by(&mut self, cause: Cause, cell: CauseTotal) {
-        match self.closed.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, known)) => known.add(cell),
-            None => self.closed.push((cause, cell)),
-        }
+        add_to(&mut self.closed, cause, cell);
     }
 
     /// The clocks of another CPU count from now on.

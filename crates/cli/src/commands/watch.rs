@@ -122,8 +122,8 @@ fn range_of(args: &WatchRunArgs, earlier: Option<&Value>) -> Result<String, CliE
     if !args.follow {
         return Ok(over);
     }
-    let kernels = earlier.and_then(|earlier| earlier["kernels"].as_array()).into_iter().flatten();
-    let last = kernels.rev().find_map(|kernel| kernel["name"].as_str()).ok_or_else(|| {
+    let kernels = earlier.map_or(&[][..], |earlier| text::elements(&earlier["kernels"]));
+    let last = kernels.iter().rev().find_map(|kernel| kernel["name"].as_str()).ok_or_else(|| {
         CliError::bad(
             "--follow goes on from an earlier watch, and --out has none",
             "watch a range first: --over FROM..TO",
@@ -140,20 +140,16 @@ fn range_of(args: &WatchRunArgs, earlier: Option<&Value>) -> Result<String, CliE
 /// Regressions for sure that an earlier watch did not tell; without one all of them.
 fn news(answer: &WatchAnswer, earlier: Option<&Value>) -> usize {
     let known = |key: (&str, &str, &str)| {
-        let findings = earlier.and_then(|earlier| earlier["findings"].as_array());
-        findings.is_some_and(|findings| {
-            findings.iter().any(|finding| key_of(finding) == key && finding["confirmed"] == true)
-        })
+        earlier
+            .is_some_and(|earlier| text::confirmed(earlier).into_iter().any(|finding| key_of(finding) == key))
     };
     let is_new = |key| !known(key);
     answer.confirmed().filter(|finding| finding.verdict.name() == "worse" && is_new(finding.key())).count()
 }
 
 fn key_of(finding: &Value) -> (&str, &str, &str) {
-    let step = finding["steps"].as_array().and_then(|steps| steps.last()).unwrap_or(&Value::Null);
-    let [commit, case, metric] = [&step["commit"], &finding["case"], &finding["metric"]]
-        .map(|value| value.as_str().unwrap_or_default());
-    (commit, case, metric)
+    let [case, metric] = ["case", "metric"].map(|key| finding[key].as_str().unwrap_or_default());
+    (text::commit_of(finding), case, metric)
 }
 
 /// The folder, made, and what an earlier watch left there.

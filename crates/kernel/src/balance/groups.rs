@@ -23,6 +23,8 @@ use crate::scheduler::Scheduler;
 /// What a look at the groups of a domain goes by.
 struct DomainLook<'s> {
     sd: &'s SchedDomain,
+    /// The group of the CPU that balances.
+    local: SchedGroupId,
     kept: Ref<'s, KeptSums>,
     /// All CPUs of the domain take part.
     is_whole: bool,
@@ -45,6 +47,7 @@ impl Scheduler {
             (sd.flags.has(SdFlags::ASYM_CPUCAPACITY), self.shared.processes.active());
         DomainLook {
             sd,
+            local: self.domains.local_group(self.domain_id(attempt.cpu, attempt.level)),
             kept: self.kept_sums(),
             is_whole: attempt.cpus == sd.span,
             load_index: biased,
@@ -135,6 +138,10 @@ impl Scheduler {
         cpus.fold(QueueSums::default(), |sums, cpu| sums.plus(self.sums_of_cpu(cpu)))
     }
 
+    fn counts_as_idle(&self, cpu: Cpu) -> bool {
+        self.rqs[cpu.index()].nr_running == 0 && self.idle_cpu(cpu)
+    }
+
     fn sums_of_cpu(&self, cpu: Cpu) -> QueueSums {
         let rq = &self.rqs[cpu.index()];
         let queue = self.cfs(rq.cfs);
@@ -148,7 +155,7 @@ impl Scheduler {
                 CountedTasks::AllClasses => all,
                 CountedTasks::Fair => fair,
             },
-            idle: u32::from(all == 0 && self.idle_cpu(cpu)),
+            idle: u32::from(self.counts_as_idle(cpu)),
             overloaded: u32::from(all > 1),
             cpus: 1,
         }
@@ -165,7 +172,7 @@ impl Scheduler {
         bears: QueueSums,
         sds: &SdLbStats,
     ) -> SgLbStats {
-        let is_local = id == self.domains.local_group(self.domain_id(attempt.cpu, attempt.level));
+        let is_local = id == look.local;
         let (shared, group) = (self.domains.capacity_of_group(id), self.domains.group(id));
         let known =
             GroupExtent { capacity: shared.capacity, min: shared.min_capacity, max: shared.max_capacity };
@@ -212,8 +219,7 @@ impl Scheduler {
 
     /// The largest load that any CPU of a group tells which is not idle.
     fn largest_of_busy(&self, cpus: impl Iterator<Item = Cpu>, load: impl Fn(Cpu) -> u64) -> u64 {
-        let idle = |cpu: Cpu| self.rqs[cpu.index()].nr_running == 0 && self.idle_cpu(cpu);
-        cpus.filter(|&cpu| !idle(cpu)).map(load).max().unwrap_or(0)
+        cpus.filter(|&cpu| !self.counts_as_idle(cpu)).map(load).max().unwrap_or(0)
     }
 
     fn classify(&self, attempt: &LbEnv, sd: &SchedDomain, sums: &mut SgLbStats, is_local: bool) {

@@ -5,7 +5,7 @@
 use fairlab_analysis::statistics::{
     BetterDirection, IntervalMethod, MetricVerdict, RunModes, mean, rivals, standard_deviation,
 };
-use fairlab_event::EscapedText;
+use fairlab_event::escaped;
 use serde::Serialize;
 
 use super::causes::CausesAnswer;
@@ -245,9 +245,9 @@ impl CompareAnswer {
                 Some(MoreRunsAnswer::TooMany(_)) | None => String::new(),
             };
             let cells = [
-                quoted(&row.name),
-                quoted(&self.baseline),
-                quoted(&row.kernel),
+                escaped::csv(&row.name),
+                escaped::csv(&self.baseline),
+                escaped::csv(&row.kernel),
                 row.baseline_mean.to_string(),
                 row.mean.to_string(),
                 row.pairs.to_string(),
@@ -264,12 +264,4 @@ impl CompareAnswer {
         }
         text
     }
-}
-
-/// Names of kernels have commas in them where they set tunables.
-fn quoted(text: &str) -> String {
-    let text = EscapedText(text).to_string();
-    // A spreadsheet would take it for a formula.
-    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

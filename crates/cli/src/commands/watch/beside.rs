@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::text;
+use super::text::{self, commit_of, elements};
 use crate::output;
 
 /// What the other watch says of a change.
@@ -52,15 +52,6 @@ pub fn to_text(answer: &Value, other: &Value) -> String {
     )
 }
 
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The commit at which a change stands.
-fn commit_of(finding: &Value) -> &str {
-    list(&finding["steps"]).last().and_then(|step| step["commit"].as_str()).unwrap_or_default()
-}
-
 /// Whether two ids name one commit: one may be shorter.
 fn is_same(one: &str, other: &str) -> bool {
     !one.is_empty() && !other.is_empty() && (one.starts_with(other) || other.starts_with(one))
@@ -69,10 +60,10 @@ fn is_same(one: &str, other: &str) -> bool {
 fn beside(finding: &Value, other: &Value) -> Beside {
     let commit = commit_of(finding);
     let leads = |step: &Value| step["commit"].as_str().is_some_and(|id| is_same(id, commit));
-    let Some(kernel) = list(&other["kernels"]).iter().find(|kernel| leads(&kernel["step"])) else {
+    let Some(kernel) = elements(&other["kernels"]).iter().find(|kernel| leads(&kernel["step"])) else {
         return Beside::NotAsked;
     };
-    let has_case = list(&other["cases"]).iter().any(|case| case["name"] == finding["case"]);
+    let has_case = elements(&other["cases"]).iter().any(|case| case["name"] == finding["case"]);
     if !has_case {
         return Beside::NotAsked;
     }
@@ -82,9 +73,9 @@ fn beside(finding: &Value, other: &Value) -> Beside {
     let is_its = |one: &&Value| {
         (&one["case"], &one["metric"]) == (&finding["case"], &finding["metric"])
             && one["confirmed"] == true
-            && list(&one["steps"]).iter().any(leads)
+            && elements(&one["steps"]).iter().any(leads)
     };
-    let Some(there) = list(&other["findings"]).iter().find(is_its) else { return Beside::NotSeen };
+    let Some(there) = elements(&other["findings"]).iter().find(is_its) else { return Beside::NotSeen };
     match there["verdict"] == finding["verdict"] {
         true => Beside::Confirmed(text::ratio(there)),
         false => Beside::OtherWay(text::ratio(there)),

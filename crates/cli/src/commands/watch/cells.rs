@@ -7,10 +7,13 @@ use std::fs;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
+use fairlab_event::escaped;
 use fairlab_lab::{OutputFile, write_whole};
 use fairlab_trace::parquet::TableWriter;
 use fairlab_trace::table::{ColumnKind, TableCell};
 use serde_json::Value;
+
+use super::text::elements;
 
 /// What the table is called in its folder, and the folder of series there.
 const TABLE: &str = "cells.parquet";
@@ -47,9 +50,9 @@ pub fn write(answer: &Value, folder: &Path) -> io::Result<()> {
     let columns = COLUMNS.map(|(name, kind)| (name.to_string(), kind));
     let output = BufWriter::new(OutputFile::create(&folder.join(TABLE))?);
     let mut table = TableWriter::new(output, "cells", &columns)?;
-    for case in list(&answer["cases"]) {
+    for case in elements(&answer["cases"]) {
         for measured in measured(answer, case) {
-            for metric in 0..list(&case["metrics"]).len() {
+            for metric in 0..elements(&case["metrics"]).len() {
                 table.add(&row(case, &measured, metric))?;
             }
         }
@@ -57,14 +60,10 @@ pub fn write(answer: &Value, folder: &Path) -> io::Result<()> {
     table.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
     let series = folder.join(SERIES);
     fs::create_dir_all(&series)?;
-    for case in list(&answer["cases"]) {
+    for case in elements(&answer["cases"]) {
         write_whole(&series.join(format!("{}.csv", words(&case["name"]))), series_of(answer, case))?;
     }
     Ok(())
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 fn words(value: &Value) -> &str {
@@ -72,7 +71,7 @@ fn words(value: &Value) -> &str {
 }
 
 fn measured<'a>(answer: &'a Value, case: &'a Value) -> impl Iterator<Item = MeasuredKernel<'a>> {
-    let kernels = list(&answer["kernels"]).iter().zip(list(&case["line"])).enumerate();
+    let kernels = elements(&answer["kernels"]).iter().zip(elements(&case["line"])).enumerate();
     kernels.filter_map(|(position, (kernel, class))| {
         let number = class.as_u64()?;
         Some(MeasuredKernel { position, kernel, number, class: &case["classes"][number as usize] })
@@ -100,23 +99,16 @@ fn row<'a>(case: &'a Value, measured: &MeasuredKernel<'a>, metric: usize) -> [Ta
 
 /// One line a kernel: a time that orders, commit, kernel, and each metric's mean.
 fn series_of(answer: &Value, case: &Value) -> String {
-    let metrics = list(&case["metrics"]).iter().map(|name| quoted(words(name)));
+    let metrics = elements(&case["metrics"]).iter().map(|name| escaped::csv(words(name)));
     let mut text = format!("time,commit,kernel,{}\n", metrics.collect::<Vec<_>>().join(","));
     for MeasuredKernel { position, kernel, class, .. } in measured(answer, case) {
         let time = FIRST_S + STEP_S * position;
-        text += &format!("{time},{},{}", words(&kernel["step"]["commit"]), quoted(words(&kernel["name"])));
-        list(&class["metrics"]).iter().for_each(|metric| text += &format!(",{}", metric["mean"]));
+        text +=
+            &format!("{time},{},{}", words(&kernel["step"]["commit"]), escaped::csv(words(&kernel["name"])));
+        elements(&class["metrics"]).iter().for_each(|metric| text += &format!(",{}", metric["mean"]));
         text.push('\n');
     }
     text
-}
-
-/// A field of CSV (RFC 4180).
-fn quoted(field: &str) -> String {
-    match field.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_string(),
-    }
 }
 
 #[cfg(test)]

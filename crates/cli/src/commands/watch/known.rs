@@ -5,7 +5,7 @@
 use fairlab_report::public::PublicReport;
 use serde_json::Value;
 
-use super::text;
+use super::text::{self, elements};
 use crate::output;
 
 /// A commit that a report claims.
@@ -46,21 +46,20 @@ pub fn to_text(answer: &Value, reports: &[PublicReport]) -> String {
 }
 
 fn outcome(answer: &Value, commit: &str) -> KnownOutcome {
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let leads = |finding: &Value| list(&finding["steps"]).iter().any(|step| step["commit"] == commit);
-    let findings = list(&answer["findings"]);
+    let leads = |finding: &Value| elements(&finding["steps"]).iter().any(|step| step["commit"] == commit);
+    let findings = elements(&answer["findings"]);
     let at = findings.iter().filter(|finding| finding["confirmed"] == true && leads(finding));
     let at = at.map(text::sentence).collect::<Vec<_>>();
     if let [first, others @ ..] = &at[..] {
         let more = if others.is_empty() { String::new() } else { format!("; {} more", others.len()) };
         return KnownOutcome::Found(format!("{first}{more}"));
     }
-    let kernels = list(&answer["kernels"]);
+    let kernels = elements(&answer["kernels"]);
     let Some(position) = kernels.iter().position(|kernel| kernel["step"]["commit"] == commit) else {
         return KnownOutcome::Missed("it is not in the range, or goes with the next commit".to_string());
     };
     let differs = |case: &Value| position > 0 && case["line"][position] != case["line"][position - 1];
-    let differing = list(&answer["cases"]).iter().filter(|case| differs(case)).count();
+    let differing = elements(&answer["cases"]).iter().filter(|case| differs(case)).count();
     KnownOutcome::Missed(match differing {
         0 => "no case runs differently with it".to_string(),
         some => format!("{some} cases run differently with it, and none changes for sure"),

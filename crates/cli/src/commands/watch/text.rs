@@ -17,8 +17,18 @@ fn words<'v>(value: &'v Value, key: &str) -> &'v str {
     value[key].as_str().unwrap_or_default()
 }
 
+/// The elements of a list; none of what is no list.
+pub fn elements(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The commit at which a finding stands: the last that leads there.
+pub fn commit_of(finding: &Value) -> &str {
+    elements(&finding["steps"]).last().map_or("", |step| words(step, "commit"))
+}
+
 fn findings(answer: &Value) -> impl Iterator<Item = &Value> {
-    answer["findings"].as_array().into_iter().flatten()
+    elements(&answer["findings"]).iter()
 }
 
 /// The findings that are told.
@@ -39,16 +49,16 @@ pub fn ratio(finding: &Value) -> String {
 }
 
 fn row(finding: &Value) -> Vec<String> {
-    let step = finding["steps"].as_array().and_then(|steps| steps.last()).cloned().unwrap_or_default();
-    let (commit, release) = (words(&step, "commit"), words(&step, "release"));
-    let cells = [commit, release, words(finding, "case"), words(finding, "metric")].map(String::from);
+    let release = elements(&finding["steps"]).last().map_or("", |step| words(step, "release"));
+    let cells =
+        [commit_of(finding), release, words(finding, "case"), words(finding, "metric")].map(String::from);
     let cells = cells.into_iter().chain([mean(finding, 0), mean(finding, 1), ratio(finding)]);
     cells.collect()
 }
 
 /// What stands before the findings.
 fn head(answer: &Value) -> String {
-    let count = |key: &str| answer[key].as_array().map_or(0, Vec::len);
+    let count = |key: &str| elements(&answer[key]).len();
     let mut text = String::new();
     if answer["partial"] == true {
         text += "partial: stopped before the end; the same command goes on\n";
@@ -71,7 +81,7 @@ fn tail(answer: &Value) -> String {
         text += &format!("; {} more were found and not confirmed", found - sure);
     }
     text += "; at most 5 % of what was found is chance\n";
-    for skipped in answer["skipped"].as_array().into_iter().flatten() {
+    for skipped in elements(&answer["skipped"]) {
         text += &format!(
             "left out: {}: {}\n",
             EscapedText(words(skipped, "case")),
