@@ -5,17 +5,12 @@
 //! Must not know: what is concluded.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 
-use fairlab_files::{LabError, Progress};
-use fairlab_lab::{
-    ExperimentSide, ExperimentStopped, Kernel, RunResult, RunSetting, RunSpec, RunStore, run_missing,
-};
+use fairlab_files::LabError;
+use fairlab_lab::{ExperimentSide, ExperimentStopped, Kernel, RunResult, RunSetting, RunSpec};
 
 use crate::line::WatchedLine;
-
-/// Runs that are made at once are kept whole until their metrics are taken: at most so many.
-const BATCH: usize = 64;
+use crate::run_maker::RunMaker;
 
 /// Runs of a kernel that tell whether it differs, where none is spared.
 const SCREENS: usize = 3;
@@ -39,15 +34,6 @@ impl Screening {
             Screening::Thorough => SCREENS,
         }
     }
-}
-
-/// How runs are made.
-#[derive(Clone, Copy)]
-pub(crate) struct RunMaker<'e> {
-    pub jobs: usize,
-    pub store: Option<&'e RunStore>,
-    pub on_progress: &'e (dyn Fn(Progress) + Sync),
-    pub stop: &'e AtomicBool,
 }
 
 /// The runs of a case.
@@ -110,11 +96,10 @@ impl CaseRuns {
         let screens = screening.runs();
         let mut class_of_digests = BTreeMap::new();
         let mut class_of_distinct = Vec::new();
-        for chunk in distinct.chunks(BATCH.div_ceil(screens)) {
+        for chunk in distinct.chunks(maker.at_once().div_ceil(screens)) {
             let specs = chunk.iter().flat_map(|(kernel, shift)| self.screens(kernel, *shift, screens));
             let specs = specs.collect::<Vec<_>>();
-            let (results, stopped) =
-                run_missing(&specs, maker.store, maker.jobs, maker.on_progress, maker.stop)?;
+            let (results, stopped) = maker.make(&specs)?;
             if stopped.0 {
                 return Ok(stopped);
             }
@@ -208,18 +193,12 @@ impl CaseRuns {
         });
         let missing = missing.collect::<Vec<_>>();
         let offset = if seeds == SeedRange::Fresh { FRESH_SEEDS } else { 0 };
-        for chunk in missing.chunks(BATCH) {
+        for chunk in missing.chunks(maker.at_once()) {
             let specs = chunk.iter().map(|&(class, number)| {
                 let RunClass { kernel, shift, .. } = &self.classes[class];
                 self.spec(kernel, *shift, offset + number as u64)
             });
-            let (results, stopped) = run_missing(
-                &specs.collect::<Vec<_>>(),
-                maker.store,
-                maker.jobs,
-                maker.on_progress,
-                maker.stop,
-            )?;
+            let (results, stopped) = maker.make(&specs.collect::<Vec<_>>())?;
             if stopped.0 {
                 return Ok(stopped);
             }

@@ -34,7 +34,8 @@ fn watched(line: WatchedLine, cases: Vec<WatchCase>, jobs: usize, first_seed: u6
     let catalogue = Catalogue { cases, ..Catalogue::default() };
     let spec = WatchSpec { line, catalogue, screening: Screening::OneSeed, runs_max: 9, first_seed };
     let stop = AtomicBool::new(false);
-    let effort = WatchEffort { jobs, store: None, on_progress: &|_| (), tell: &|_| (), stop: &stop };
+    let effort =
+        WatchEffort { jobs, crew: None, store: None, on_progress: &|_| (), tell: &|_| (), stop: &stop };
     watch(spec, effort).expect("an answer")
 }
 
@@ -77,7 +78,14 @@ fn screening_loses_nothing() {
         let catalogue = Catalogue { cases: vec![schbench()], ..Catalogue::default() };
         let spec = WatchSpec { line: over("v6.5..v6.6"), catalogue, screening, runs_max: 9, first_seed: 1 };
         let stop = AtomicBool::new(false);
-        let effort = WatchEffort { jobs: 2, store: None, on_progress: &|_| (), tell: &|_| (), stop: &stop };
+        let effort = WatchEffort {
+            jobs: 2,
+            crew: None,
+            store: None,
+            on_progress: &|_| (),
+            tell: &|_| (),
+            stop: &stop,
+        };
         watch(spec, effort).expect("an answer")
     };
     let (screened, every) = (of(Screening::OneSeed), of(Screening::None));
@@ -150,7 +158,8 @@ fn a_watch_that_is_stopped_tells_what_it_has() {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };
-    let effort = WatchEffort { jobs: 1, store: None, on_progress: &|_| (), tell: &tell, stop: &stop };
+    let effort =
+        WatchEffort { jobs: 1, crew: None, store: None, on_progress: &|_| (), tell: &tell, stop: &stop };
     let answer = watch(spec, effort).expect("what there is");
     assert_eq!((answer.partial, answer.cases.len()), (true, 1));
 }

@@ -16,9 +16,10 @@ use crate::answer::{
     ClassAnswer, FindingAnswer, FoundAnswer, MeanAnswer, WatchAnswer, WatchedCaseAnswer, WatchedKernelAnswer,
 };
 use crate::case::{Catalogue, WatchCase};
-use crate::case_runs::{CaseRuns, RunMaker, Screening, SeedRange};
+use crate::case_runs::{CaseRuns, Screening, SeedRange};
 use crate::hypothesis::{Hypothesis, settle};
 use crate::line::WatchedLine;
+use crate::run_maker::{RunMaker, WatchCrew};
 
 /// What is watched.
 pub struct WatchSpec {
@@ -38,6 +39,8 @@ pub struct WatchSpec {
 pub struct WatchEffort<'e> {
     /// How many runs go on at once.
     pub jobs: usize,
+    /// Who makes them instead of threads of this process.
+    pub crew: Option<&'e WatchCrew>,
     /// Where runs are kept, if they are.
     pub store: Option<&'e RunStore>,
     /// Is told how far the runs of this step are.
@@ -73,7 +76,8 @@ impl WatchSpec {
 
 impl WatchEffort<'_> {
     fn maker(&self) -> RunMaker<'_> {
-        RunMaker { jobs: self.jobs, store: self.store, on_progress: self.on_progress, stop: self.stop }
+        let WatchEffort { jobs, crew, store, on_progress, stop, .. } = *self;
+        RunMaker { jobs, crew, store, on_progress, stop }
     }
 }
 
@@ -127,6 +131,7 @@ impl Watch<'_> {
                     self.is_partial = true;
                     break;
                 }
+                Err(error) if self.effort.crew.is_some_and(WatchCrew::is_lost) => return Err(error),
                 Err(error) => self.spec.catalogue.skip(case.name, &error),
             }
         }
