@@ -63,7 +63,7 @@ pub struct WatchEstimate {
 }
 
 /// The fewest runs that confirm, and the most, if that is not more than found it.
-const FRESH_MIN: usize = 9;
+const FRESH_MIN: usize = 6;
 const FRESH_MAX: usize = 30;
 
 impl WatchSpec {
@@ -187,7 +187,7 @@ impl Watch<'_> {
                 let its = self.family.iter_mut().filter(|one| one.case == case && !one.is_closed);
                 its.for_each(|one| one.look(&self.runs[case], runs, &levels));
             }
-            settle(&mut self.family, self.spec.runs_max - runs);
+            settle(&mut self.family, self.spec.runs_max);
         }
         Ok(())
     }

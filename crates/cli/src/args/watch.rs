@@ -81,8 +81,8 @@ pub struct WatchRunArgs {
     /// The folder for watch.json, the page, and all that was measured: cells.parquet, series/CASE.csv. What an earlier watch left there tells what is new.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Looks at each kernel once, with chance, where otherwise it runs with two seeds and without chance; and makes 9 runs of a kernel at
-    /// most.
+    /// Looks at each kernel once, with chance, where otherwise it runs with two seeds and without chance; and makes 14 runs of a kernel
+    /// at most.
     #[arg(long)]
     pub quick: bool,
     /// The most runs of each kernel that differs; as many again confirm a finding.

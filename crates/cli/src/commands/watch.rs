@@ -36,7 +36,7 @@ const ANSWER: &str = "watch.json";
 const PAGE: &str = "index.html";
 
 /// Runs of a kernel in the quick form.
-const QUICK_RUNS: usize = 9;
+const QUICK_RUNS: usize = 14;
 
 /// Fewer runs do not tell how runs scatter.
 const RUNS_MIN: usize = 4;
