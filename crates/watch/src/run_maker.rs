@@ -50,6 +50,11 @@ impl RunMaker<'_> {
         self.crew.map_or(AT_ONCE, |crew| AT_ONCE.max(crew.cpus * AT_ONCE_A_CPU))
     }
 
+    /// Whether there is a crew, and it is lost.
+    pub fn is_lost(&self) -> bool {
+        self.crew.is_some_and(WatchCrew::is_lost)
+    }
+
     /// Makes these runs, and tells whether it was stopped.
     ///
     /// # Errors

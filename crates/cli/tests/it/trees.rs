@@ -183,7 +183,11 @@ fn a_branch_is_watched_as_it_grows() {
     let first = repository.git(&["rev-parse", "HEAD"], "");
     let neutral = repository.change(FAIR, "sched/fair: A comment", |text| format!("{text}/* a comment */\n"));
     let broken = repository.change(FAIR, "sched/fair: Rename an argument", renamed);
-    let mended = repository.change(FAIR, "sched/fair: Mend it", mended);
+    repository.change(FAIR, "sched/fair: Mend it", mended);
+    let halting = format!("{SIGNATURE}\n\tBUG();");
+    let halts =
+        repository.change(FAIR, "sched/fair: Halt at a wakeup", |text| text.replace(SIGNATURE, &halting));
+    let mended = repository.change(FAIR, "sched/fair: Go on", |text| text.replace(&halting, SIGNATURE));
     let catalogue = repository.folder.join("catalogue");
     std::fs::create_dir_all(&catalogue).expect("a folder");
     std::fs::write(catalogue.join("workers.toml"), CASE).expect("written");
@@ -201,11 +205,15 @@ fn a_branch_is_watched_as_it_grows() {
     let (code, answer) = watched(&range, &["--out", &own]);
     assert_eq!((code, &answer["findings"]), (Some(0), &serde_json::json!([])), "{answer:#}");
     let names = answer["kernels"].as_array().expect("kernels").iter().map(|kernel| kernel["name"].is_null());
-    assert_eq!(names.collect::<Vec<_>>(), [false, false, true, false]);
-    let left_out = &answer["skipped"][0];
-    let is_told = |key: &str, words: &str| left_out[key].as_str().is_some_and(|text| text.contains(words));
-    assert!(is_told("case", &broken[..12]) && is_told("why", "kernel/sched/fair.c:"), "{left_out}");
-    assert_eq!(answer["cases"][0]["line"], serde_json::json!([0, 0, null, 0]), "{neutral} is a comment");
+    assert_eq!(names.collect::<Vec<_>>(), [false, false, true, false, false, false]);
+    for (number, commit, why) in [(0, &broken, "kernel/sched/fair.c:"), (1, &halts, "BUG")] {
+        let left_out = &answer["skipped"][number];
+        let is_told =
+            |key: &str, words: &str| left_out[key].as_str().is_some_and(|text| text.contains(words));
+        assert!(is_told("case", &commit[..12]) && is_told("why", why), "{left_out}");
+    }
+    let line = &answer["cases"][0]["line"];
+    assert_eq!(*line, serde_json::json!([0, 0, null, 0, null, 0]), "{neutral} is a comment");
 
     let culprit = repository.change(FAIR, "sched/fair: Let the current task run on", without_preemption);
     let follow = |out: &str, more: &[&str]| {
