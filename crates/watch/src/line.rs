@@ -241,8 +241,8 @@ mod tests {
             subjects,
             ["v6.6,base_slice_ns=6000000 after v6.12", "v6.6 after v6.6,base_slice_ns=6000000"]
         );
-        let ranged = parsed("v6.5,base_slice_ns=3000000..v6.6,base_slice_ns=3000000");
-        assert!(ranged.is_ok_and(|line| line.count() > 3), "a range whose ends have tunables is no list");
+        let ranged = parsed("v6.6,base_slice_ns=6000000..v6.7,base_slice_ns=6000000");
+        assert!(ranged.is_ok_and(|line| line.count() > 1), "a range whose ends have tunables is no list");
         for (wrong, told) in
             [("v6.6,host", "host is a kernel as it is"), ("v6.6,", "''"), ("v6.6", "is no range")]
         {
