@@ -73,7 +73,8 @@ fn runs_until(made: usize, enough: impl Fn(usize) -> bool) -> MoreRuns {
 pub fn chance_to_show(estimate: &Estimate, most: usize, level: f64) -> Option<f64> {
     let noise = estimate.noise?;
     let left = most.saturating_sub(noise.runs);
-    let beyond = noise.shift.abs() - quantile(noise, most, 1.0 - level / 2.0) * noise.deviation / (most as f64).sqrt();
+    let beyond =
+        noise.shift.abs() - quantile(noise, most, 1.0 - level / 2.0) * noise.deviation / (most as f64).sqrt();
     // What the runs to come still move the mean of all by.
     let open = noise.deviation * (left as f64).sqrt() / most as f64;
     if open == 0.0 {
@@ -91,7 +92,8 @@ fn half_width(noise: Noise, runs: usize, level: f64) -> f64 {
 /// The quantile of the mean of so many runs, in standard errors.
 fn quantile(noise: Noise, runs: usize, probability: f64) -> f64 {
     let freedom = (noise.freedom_per_run * (runs - 1)) as f64;
-    StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |distribution| distribution.inverse_cdf(probability))
+    StudentsT::new(0.0, 1.0, freedom)
+        .map_or(f64::INFINITY, |distribution| distribution.inverse_cdf(probability))
 }
 
 #[cfg(test)]
@@ -119,8 +121,15 @@ mod tests {
     fn what_a_trend_leads_to() {
         let (most, level) = (200, 0.05);
         let chance = |errors: f64| {
-            let noise = Noise { shift: errors / (most as f64).sqrt(), deviation: 1.0, freedom_per_run: 1, runs: 100, is_log: true };
-            chance_to_show(&Estimate { noise: Some(noise), ..Estimate::only(Some(1.0)) }, most, level).expect("noise")
+            let noise = Noise {
+                shift: errors / (most as f64).sqrt(),
+                deviation: 1.0,
+                freedom_per_run: 1,
+                runs: 100,
+                is_log: true,
+            };
+            chance_to_show(&Estimate { noise: Some(noise), ..Estimate::only(Some(1.0)) }, most, level)
+                .expect("noise")
         };
         let needed = 1.972;
         assert!((chance(needed) - 0.5).abs() < 0.001, "{}", chance(needed));

@@ -57,6 +57,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "fairlab watch --follow --over src:linux@origin/master --out watched",
                 "what came to a branch since the last time",
             ),
+            (
+                "fairlab watch --over src:debian:6.1,src:debian:6.12 --on ray://head.example:10001",
+                "a list of kernels, on a cluster",
+            ),
         ],
     ),
     ("watch list", &[("fairlab watch list examples/catalogue", "the cases")]),
