@@ -12,9 +12,10 @@ pub mod report;
 mod sums;
 pub mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_event::{Cpu, Event, Ns, Pid, Sink, System, Tracepoint};
+use fairlab_event::probes::{ProbeField, ProbePoint};
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, System, TextFields, Tracepoint};
 
 use crate::causes::{CauseDecision, Causes, EndedCauses};
 use crate::selector::{NothingChosen, SelectorState, TraceSelector};
@@ -72,7 +73,12 @@ pub struct Blame {
     notes: Vec<TaskNotes>,
     /// Tasks that may not run everywhere, by what lies beside the trace.
     affinity_told: BTreeSet<Pid>,
-    sums: BlameSums,
+    /// The waits of each name have sums of their own.
+    tells_waiters: bool,
+    /// A machine's CPUs are bits of one word, as probes fetch them.
+    fits_a_word: bool,
+    /// By the number of the waiter's name; 0 where all waits are in one.
+    sums: BTreeMap<u16, BlameSums>,
     census: Census,
 }
 
@@ -85,9 +91,17 @@ impl Blame {
             causes: Causes::of_each_wait(options.by_thread),
             notes: Vec::new(),
             affinity_told: BTreeSet::new(),
-            sums: BlameSums::default(),
+            tells_waiters: false,
+            fits_a_word: false,
+            sums: BTreeMap::new(),
             census: Census::default(),
         }
+    }
+
+    /// Has the waits of each name summed for themselves.
+    #[must_use]
+    pub fn of_each_waiter(self) -> Blame {
+        Blame { tells_waiters: true, ..self }
     }
 
     /// Whether the events so far hold what was chosen.
@@ -103,38 +117,66 @@ impl Blame {
         self.choosing.none_of("wait")
     }
 
-    /// The sums over all events so far.
+    /// The sums over all events so far; of each name apart, those of the first.
     ///
     /// # Errors
     /// There was no `sched_switch`.
     pub fn finish(mut self) -> Result<BlameReport, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
         notices.extend(self.causes.tracker().notices(self.census.total()));
-        for stay in self.causes.tracker().last_stays().collect::<Vec<_>>() {
-            self.ran(&stay);
-        }
-        self.count_still_waiting();
-        if self.sums.woken_while_running.count > 0 {
+        self.end();
+        let sums = self.sums.pop_first().map(|(_, sums)| sums).unwrap_or_default();
+        if sums.woken_while_running.count > 0 {
             notices.push(format!(
                 "{} waits of tasks that were woken while they still ran are counted from the switch on; latency counts them with \
                  --woken-while-running only",
-                self.sums.woken_while_running.count
+                sums.woken_while_running.count
             ));
         }
         let whose = self.choosing.whose().iter().map(ToString::to_string).collect();
+        Ok(self.report(sums, whose, notices))
+    }
+
+    /// The sums of each name, those that waited longest first.
+    ///
+    /// # Errors
+    /// There was no `sched_switch`.
+    pub fn finish_each_waiter(mut self) -> Result<Vec<BlameReport>, MissingEvents> {
+        NEEDS.check(&self.census)?;
+        self.end();
+        let names = self.causes.names();
+        let name = |number: u16| names.get(usize::from(number)).or(names.last()).cloned().unwrap_or_default();
+        let sums = std::mem::take(&mut self.sums).into_iter();
+        let report = |(number, sums)| self.report(sums, vec![name(number)], Vec::new());
+        let mut reports = sums.map(report).filter(|report| report.waits > 0).collect::<Vec<_>>();
+        reports.sort_by_key(|report| std::cmp::Reverse(report.wait_ns));
+        Ok(reports)
+    }
+
+    /// Counts what goes on when the trace ends.
+    fn end(&mut self) {
+        for stay in self.causes.tracker().last_stays().collect::<Vec<_>>() {
+            self.ran(&stay);
+        }
+        let (_, end) = self.causes.tracker().span().unwrap_or_default();
+        for (task, wait, crossed) in self.causes.tracker().open_waits().collect::<Vec<_>>() {
+            if !crossed && self.choosing.means(self.pid(task)) {
+                self.sums_of(task).still_waiting.add(end.since(wait.start));
+            }
+        }
+    }
+
+    fn report(&self, sums: BlameSums, whose: Vec<String>, notices: Vec<String>) -> BlameReport {
         let span = self.causes.tracker().span().unwrap_or_default();
         let observed = self.choosing.time().part(span.0, span.1);
         let told = report::Told { whose, observed, notices, rule_words: self.rule_words };
-        Ok(self.sums.into_report(told, &self.causes))
+        sums.into_report(told, &self.causes)
     }
 
-    fn count_still_waiting(&mut self) {
-        let (_, end) = self.causes.tracker().span().unwrap_or_default();
-        for (task, wait, crossed) in self.causes.tracker().open_waits() {
-            if !crossed && self.choosing.means(self.causes.tracker().task(task).pid) {
-                self.sums.still_waiting.add(end.since(wait.start));
-            }
-        }
+    /// The sums in which a task's waits count.
+    fn sums_of(&mut self, task: u32) -> &mut BlameSums {
+        let name = if self.tells_waiters { self.causes.name_of(task) } else { 0 };
+        self.sums.entry(name).or_default()
     }
 
     fn notes_mut(&mut self, task: u32) -> &mut TaskNotes {
@@ -182,25 +224,26 @@ impl Blame {
             return;
         }
         let Some(wait) = wait else {
-            self.sums.crossed += 1;
+            self.sums_of(task).crossed += 1;
             return;
         };
         let known = self.causes.tracker().task(task);
         let knows_affinity = known.pinned_to().is_some() || self.affinity_told.contains(&known.pid);
         let waiter = self.causes.name_of(task);
-        self.sums.add(&wait, WaitFacts { waiter, waker, seemed, knows_affinity });
+        self.sums_of(task).add(&wait, WaitFacts { waiter, waker, seemed, knows_affinity });
         self.count_task(task, waiter);
     }
 
     fn count_task(&mut self, task: u32, name: u16) {
         if !std::mem::replace(&mut self.notes_mut(task).is_counted, true) {
-            *self.sums.tasks.entry(name).or_default() += 1;
+            *self.sums_of(task).tasks.entry(name).or_default() += 1;
         }
     }
 
     /// A wait whose end is not in the trace.
     fn lost(&mut self, task: u32, now: Ns) {
-        self.sums.crossed += u64::from(self.choosing.counts(self.pid(task), now));
+        let counts = self.choosing.counts(self.pid(task), now);
+        self.sums_of(task).crossed += u64::from(counts);
     }
 
     /// A task's stay on a CPU came to this.
@@ -208,7 +251,7 @@ impl Blame {
         let time = self.choosing.time().part(stay.since, stay.since.saturating_add(stay.ran));
         if self.choosing.means(self.pid(stay.task)) && time > Ns::ZERO {
             let name = self.causes.name_of(stay.task);
-            self.sums.ran(name, time);
+            self.sums_of(stay.task).ran(name, time);
             self.count_task(stay.task, name);
         }
     }
@@ -252,6 +295,18 @@ impl Blame {
     }
 }
 
+impl Blame {
+    /// A probe shows where a task may run from now on, as far as that fits into a word.
+    fn allowed_by_probe(&mut self, fields: TextFields<'_>) {
+        let pid = fields.signed(ProbeField::Pid.name()).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+        let mask = fields.unsigned(ProbeField::Mask.name()).filter(|mask| self.fits_a_word && *mask != 0);
+        if let (Some(pid), Some(mask)) = (pid, mask) {
+            let cpus = (0..u64::BITS).filter(|bit| mask >> bit & 1 == 1).map(Cpu);
+            self.allowed(pid, &cpus.collect::<Vec<_>>());
+        }
+    }
+}
+
 impl Sink for Blame {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
@@ -261,6 +316,11 @@ impl Sink for Blame {
         }
         if !heard.is_followed {
             return;
+        }
+        if let EventKind::Kprobe { name, fields } = event.kind
+            && ProbePoint::by_name(name) == Some(ProbePoint::SetAllowed)
+        {
+            self.allowed_by_probe(fields);
         }
         let (change, ended) = self.causes.next(event);
         self.count_stays(&change);
@@ -274,6 +334,7 @@ impl Sink for Blame {
         self.census.system(system);
         self.choosing.system(system);
         self.causes.system(system);
+        self.fits_a_word = system.cpus.is_some_and(|cpus| cpus <= u64::BITS);
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {

@@ -340,7 +340,9 @@ fn waits_across_holes_are_counted_apart() {
         .replace("         x-9 0 d..2. 1000", "         y-1 1 d..2. 500 lost 7\n         x-9 0 d..2. 1000");
     let report = blame("api", &story);
     assert_eq!((report.waits, report.waits_across_losses, report.is_empty()), (0, 1, false));
-    assert!(BlameText { report: &report, rows: 10 }.to_string().contains("1 waits across holes"));
+    assert!(
+        BlameText { report: &report, rows: 10 }.to_string().contains("1 waits in which events are missing")
+    );
 }
 
 #[test]
