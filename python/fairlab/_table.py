@@ -105,11 +105,14 @@ class Table:
 
 
 def shown(value: Any, kind: str = "") -> str:
-    """A value as a cell shows it: numbers with four digits that mean something, spans in a unit that reads well."""
+    """A value as a cell shows it: numbers with four digits that mean something, times in a unit that reads well."""
     if value is None:
         return ""
     if kind == "duration":
         return span(value)
+    if kind == "time":
+        # As ftrace prints it: cut to microseconds.
+        return f"{value // 10**9}.{value % 10**9 // 1000:06d} s"
     return number(value) if isinstance(value, float) else str(value)
 
 

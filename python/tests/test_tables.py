@@ -81,10 +81,13 @@ def test_names_cannot_become_markup() -> None:
 
 def test_cells_have_digits_that_mean_something() -> None:
     values: list[float] = [14356200.7, 9.40887e-07, 0.413342, 1.0, 9999.96, 123456789012.0, 0.0, -25600.4]
-    table = fairlab.Table({"number": ("number", values), "span": ("duration", [68054466272, 8018005, 950, 0, 1500, None, -2000, 1])})
+    spans = [68054466272, 8018005, 950, 0, 1500, None, -2000, 1]
+    table = fairlab.Table({"number": ("number", values), "span": ("duration", spans)})
     cells = re.findall(r"<td>([^<]*)</td>", table._repr_html_())
     assert cells[::2] == ["14,360,000", "9.4e-07", "0.4133", "1", "10,000", "123,500,000,000", "0", "-25,600"]
     assert cells[1::2] == ["68.05 s", "8.018 ms", "950 ns", "0 ns", "1.5 us", "", "-2 us", "1 ns"]
+    instants = fairlab.Table({"at": ("time", [1356933304895, 5])})
+    assert re.findall(r"<td>([^<]*)</td>", instants._repr_html_()) == ["1356.933304 s", "0.000000 s"]
 
 
 def test_marimo_shows_tables_and_charts(latency: fairlab.Latency) -> None:
@@ -92,8 +95,7 @@ def test_marimo_shows_tables_and_charts(latency: fairlab.Latency) -> None:
     shown = marimo.as_html(latency)
     assert "hackbench" in shown.text and "<table>" in shown.text
     assert "<table>" in marimo.as_html(latency.tasks).text
-    chart = latency.plot()
-    assert marimo.as_html(chart).text and "vega" in next(iter(chart._repr_mimebundle_()[0]))
+    assert "vegalite" in marimo.as_html(latency.plot()).text
 
 
 def test_jupyter_shows_tables_and_charts(latency: fairlab.Latency) -> None:
@@ -104,7 +106,7 @@ def test_jupyter_shows_tables_and_charts(latency: fairlab.Latency) -> None:
     data, _ = format_of(latency.tasks)
     assert "<table>" in data["text/html"] and data["text/plain"].startswith("<fairlab.Table: ")
     data, _ = format_of(latency.plot())
-    assert any("vegalite" in kind for kind in data)
+    assert "vega-embed" in data["text/html"]
 
 
 def test_pandas_and_polars_show_frames(latency: fairlab.Latency) -> None:

@@ -2,13 +2,14 @@
 //! and who woke the task.
 //!
 //! [`Causes`] follows each wait and tells its parts. Waits count that end in the chosen time, as in `latency` and `explain`. Memory
-//! depends on names, CPUs and causes, not on waits. Call stacks are left out: the readers carry none.
+//! depends on names, CPUs and causes, not on waits. Call stacks name where tasks slept and were woken (`stacks.rs`).
 //!
 //! Must not know: how a scheduler decides, how sums reach a user.
 
 pub mod answer;
 pub mod change;
 pub mod report;
+mod stacks;
 mod sums;
 pub mod text;
 
@@ -19,9 +20,10 @@ use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, System, TextFields, Tr
 
 use crate::causes::{CauseDecision, Causes, EndedCauses};
 use crate::selector::{NothingChosen, SelectorState, TraceSelector};
-use crate::tracker::{LeftCpu, StayOnCpu, TrackerChange, UnfinishedStay};
+use crate::tracker::{Departure, LeftCpu, StayOnCpu, TrackerChange, UnfinishedStay};
 use crate::{Census, MissingEvents, Needs};
 use report::BlameReport;
+use stacks::{StackOf, Stacks};
 use sums::{BlameSums, WaitFacts, WakerKind, WokenBy};
 
 /// A rule of the scheduler in words: the kind of decision, and its reason as the kernel's model calls it.
@@ -61,6 +63,9 @@ struct TaskNotes {
     seemed: Ns,
     /// It is among the tasks that are counted.
     is_counted: bool,
+    /// The number of the function in which it slept, and of that in which it was woken; 0: not shown.
+    slept_in: u16,
+    woken_in: u16,
 }
 
 /// Sums up the waits among the events that it is given.
@@ -71,6 +76,7 @@ pub struct Blame {
     causes: Causes,
     /// For each task of the tracker.
     notes: Vec<TaskNotes>,
+    stacks: Stacks,
     /// Tasks that may not run everywhere, by what lies beside the trace.
     affinity_told: BTreeSet<Pid>,
     /// The waits of each name have sums of their own.
@@ -90,6 +96,7 @@ impl Blame {
             choosing: SelectorState::new(options.chosen),
             causes: Causes::of_each_wait(options.by_thread),
             notes: Vec::new(),
+            stacks: Stacks::default(),
             affinity_told: BTreeSet::new(),
             tells_waiters: false,
             fits_a_word: false,
@@ -169,7 +176,8 @@ impl Blame {
     fn report(&self, sums: BlameSums, whose: Vec<String>, notices: Vec<String>) -> BlameReport {
         let span = self.causes.tracker().span().unwrap_or_default();
         let observed = self.choosing.time().part(span.0, span.1);
-        let told = report::Told { whose, observed, notices, rule_words: self.rule_words };
+        let functions = self.stacks.functions();
+        let told = report::Told { whose, observed, notices, functions, rule_words: self.rule_words };
         sums.into_report(told, &self.causes)
     }
 
@@ -195,7 +203,21 @@ impl Blame {
     fn woken(&mut self, task: u32, seemed: Ns, event: &Event<'_>) {
         let waker = self.waker(event);
         let notes = self.notes_mut(task);
-        (notes.waker, notes.seemed) = (Some(waker), seemed);
+        (notes.waker, notes.seemed, notes.woken_in) = (Some(waker), seemed, 0);
+        self.stacks.is_of(event.cpu, Some(StackOf::Wakeup(task)));
+    }
+
+    /// Takes an event that may be of a call stack.
+    fn hear_stack(&mut self, event: &Event<'_>) {
+        let (is_one, found) = self.stacks.frame(event);
+        match found {
+            Some((StackOf::Sleep(task), function)) => self.notes_mut(task).slept_in = function,
+            Some((StackOf::Wakeup(task), function)) => self.notes_mut(task).woken_in = function,
+            None => {}
+        }
+        if !is_one {
+            self.stacks.is_of(event.cpu, None);
+        }
     }
 
     /// The waker of a task: the context that reported the event.
@@ -220,6 +242,7 @@ impl Blame {
     fn ended(&mut self, EndedCauses { task, wait }: EndedCauses, now: Ns) {
         let notes = self.notes_mut(task);
         let (waker, seemed) = (notes.waker.take(), std::mem::take(&mut notes.seemed));
+        let place = (std::mem::take(&mut notes.slept_in), std::mem::take(&mut notes.woken_in));
         if !self.choosing.counts(self.pid(task), now) {
             return;
         }
@@ -230,7 +253,7 @@ impl Blame {
         let known = self.causes.tracker().task(task);
         let knows_affinity = known.pinned_to().is_some() || self.affinity_told.contains(&known.pid);
         let waiter = self.causes.name_of(task);
-        self.sums_of(task).add(&wait, WaitFacts { waiter, waker, seemed, knows_affinity });
+        self.sums_of(task).add(&wait, WaitFacts { waiter, waker, seemed, knows_affinity, place });
         self.count_task(task, waiter);
     }
 
@@ -282,13 +305,16 @@ impl Blame {
                 self.woken(task, seemed.map_or(Ns::ZERO, |(_, since)| event.time.since(since)), event);
             }
             TrackerChange::Queued { task, begins: true, .. } => self.woken(task, Ns::ZERO, event),
-            TrackerChange::Switched { left: Some(LeftCpu { task, lost_wait, .. }), .. } => {
+            TrackerChange::Switched { left: Some(LeftCpu { task, lost_wait, how, .. }), .. } => {
                 if lost_wait {
                     self.lost(task, event.time);
                 }
                 // A wait that begins as it leaves has no waker that the trace shows.
                 let notes = self.notes_mut(task);
                 (notes.waker, notes.seemed) = (None, Ns::ZERO);
+                (notes.slept_in, notes.woken_in) = (0, 0);
+                let sleeps = matches!(how, Departure::Slept(_));
+                self.stacks.is_of(event.cpu, sleeps.then_some(StackOf::Sleep(task)));
             }
             _ => {}
         }
@@ -317,6 +343,7 @@ impl Sink for Blame {
         if !heard.is_followed {
             return;
         }
+        self.hear_stack(event);
         if let EventKind::Kprobe { name, fields } = event.kind
             && ProbePoint::by_name(name) == Some(ProbePoint::SetAllowed)
         {

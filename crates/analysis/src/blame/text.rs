@@ -187,6 +187,7 @@ impl fmt::Display for BlameText<'_> {
         self.ends(f)?;
         self.begun(f)?;
         self.wakers(f)?;
+        self.places(f)?;
         self.waiters(f)?;
         self.idle(f)?;
         self.besides(f)
@@ -318,6 +319,25 @@ impl BlameText<'_> {
         });
         let header = ["waker -> who waited then", "time", "share", "waits", "longest"];
         table(f, "Wakers (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
+    }
+
+    fn places(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |function: &String| match function.is_empty() {
+            true => "not shown".to_string(),
+            false => function.clone(),
+        };
+        let rows = self.report.places.iter().map(|row| {
+            vec![
+                shown(&row.slept_in),
+                shown(&row.woken_in),
+                ms(row.wait_ns),
+                percent(row.share),
+                row.waits.to_string(),
+                ms(row.longest_ns),
+            ]
+        });
+        let header = ["slept in", "woken in", "waited then", "share", "waits", "longest"];
+        table(f, "Call stacks (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
     }
 
     fn waiters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
