@@ -2,6 +2,7 @@
 
 use fairlab_analysis::explain::answer::to_json;
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
+use fairlab_change::causes::rule;
 use fairlab_event::ShownPath;
 
 use super::trace;
@@ -10,7 +11,8 @@ use crate::error::CliError;
 
 pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
-    let mut explain = Explain::new(ExplainOptions { chosen: args.chosen.chosen(), worst: args.worst });
+    let options = ExplainOptions { chosen: args.chosen.chosen(), worst: args.worst };
+    let mut explain = Explain::new(options).with_sums(rule);
     let (stats, provenance) = args.trace.read_whole("explain", &mut explain)?;
     let nothing = |nothing| trace::nothing(&args.trace.file, &nothing);
     explain.check().map_err(nothing)?;
