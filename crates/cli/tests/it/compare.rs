@@ -115,7 +115,7 @@ fn two_recordings_are_compared_and_explained() {
         .map(|name| format!("{}/../../testdata/recordings/{name}/trace.txt.zst", env!("CARGO_MANIFEST_DIR")));
     let told = stdout(&["compare", &recordings[0], &recordings[1], "--explain"]);
     assert_eq!(
-        told.matches("one recording or run each: no verdict; make 5 or more of each").count(),
+        told.matches("one recording or run each: no verdict; record or run each 5 times or more").count(),
         1,
         "{told}"
     );
