@@ -46,7 +46,7 @@ const NAMED: usize = 3;
 const PART_NAMED: f64 = 0.05;
 
 /// Who had the CPU, in a table.
-pub(super) fn who(row: &CulpritRow) -> String {
+pub fn who(row: &CulpritRow) -> String {
     let name = &row.runner;
     match row.behind {
         WaitBehind::KernelThread => format!("{name} (kernel thread)"),
