@@ -131,15 +131,20 @@ function pageOf(row: QueryRow, pages: PageParts["pages"]): string | undefined {
   return pages?.find(({ group }) => Object.entries(row.group).every(([name, value]) => group[name] === value))?.page;
 }
 
-function valueTable(rows: readonly QueryRow[], columns: readonly Parameter[], pages: PageParts["pages"]): HTMLElement {
+/** What all rows have alike stands above the table. */
+function valueTable(rows: readonly QueryRow[], all: readonly Parameter[], pages: PageParts["pages"]): HTMLElement {
+  const varying = all.filter((column) => column.values.length > 1);
+  const columns = varying.length > 0 ? varying : all;
   const isNumeric = (column: Parameter): boolean => column.values.every(isNumber);
+  const remark = (row: QueryRow): string => (row.one_course ? "one course of events" : row.two_modes ? "two modes" : "");
+  const hasRemarks = rows.some((row) => remark(row) !== "");
   const number = (name: string, value: number | null): { show: string; by: number | undefined } => ({ show: value === null ? "-" : metric(name, value), by: value ?? undefined });
   const rank = new Map(columns.map((column) => [column.name, new Map(column.values.map((value, at) => [value, at]))]));
   const place = (row: QueryRow, column: Parameter): number => rank.get(column.name)?.get(row.group[column.name] ?? "") ?? 0;
   const sorted = [...rows].sort((one, other) => columns.map((column) => place(one, column) - place(other, column)).find((order) => order !== 0) ?? 0);
   return table({
     caption: "Values of each setting's cells.",
-    columns: [...columns.map((column) => ({ head: column.name, figures: isNumeric(column), class: isNumeric(column) ? "" : "setting-cell" })), ...["cells", "mean", "deviation", "median", "least", "greatest"].map((head) => ({ head, figures: true })), { head: "" }, ...(pages === undefined ? [] : [{ head: "Run" }])],
+    columns: [...columns.map((column) => ({ head: column.name, figures: isNumeric(column), class: isNumeric(column) ? "" : "setting-cell" })), ...["cells", "mean", "deviation", "median", "least", "greatest"].map((head) => ({ head, figures: true })), ...(hasRemarks ? [{ head: "remark" }] : []), ...(pages === undefined ? [] : [{ head: "Run" }])],
     rows: sorted.map((row) => [
       ...columns.map((column) => {
         const value = row.group[column.name] ?? "";
@@ -147,7 +152,7 @@ function valueTable(rows: readonly QueryRow[], columns: readonly Parameter[], pa
       }),
       { show: String(row.cells), by: row.cells },
       ...[row.mean, row.deviation, row.median, row.min, row.max].map((value) => number(row.metric, value)),
-      row.one_course ? "one course of events" : row.two_modes ? "two modes" : "",
+      ...(hasRemarks ? [remark(row)] : []),
       ...(pages === undefined ? [] : [{ show: runLink(pageOf(row, pages)) }]),
     ]),
     sorts: true,
@@ -155,7 +160,7 @@ function valueTable(rows: readonly QueryRow[], columns: readonly Parameter[], pa
 }
 
 function runLink(page: string | undefined): Child {
-  return page === undefined ? "-" : pageLink({ page, words: "Longest wait, timeline" });
+  return page === undefined ? "-" : pageLink({ page, words: "Run" });
 }
 
 /** The page of a sweep, or of a question to one. */
@@ -175,7 +180,7 @@ export function swept(answer: Queried, parts: PageParts): Drawn {
   fill(names[0] ?? "");
   const choice = h("select", { id: "metric" }, ...names.map((name) => h("option", { value: shown(name) }, shown(name))));
   choice.addEventListener("change", () => fill(names[choice.selectedIndex] ?? ""));
-  const control = names.length > 1 ? h("label", { class: "control screen-only", for: "metric" }, "Metric ", choice) : null;
+  const control = names.length > 1 ? h("p", { class: "control screen-only" }, h("label", { for: "metric" }, "Metric"), " ", choice) : null;
   const partial = answer.partial === null ? null : notice(`Partial: ${answer.partial.cells} of the sweep's ${answer.partial.wanted} cells are done.`);
   const fixed = columns.filter((column) => column.values.length === 1 && column.values[0] !== "").map((column) => `${column.name} ${column.values[0]}`);
   const said = [many(answer.cells, "cell"), ...fixed].join("; ");

@@ -51,7 +51,7 @@ function names(answer: Summary, kind: string, id: string, title: string): HTMLEl
       title,
       table({
         caption: kind === "task" ? "By name: the parts of all waiting and of all running." : "Groups of tasks; the parts are of the group that waited, or ran, longest.",
-        columns: [{ head: "Name" }, ...["Waited", "", "Ran", "", "p99 wakeup latency", "Tasks"].map((head) => ({ head, figures: true }))],
+        columns: [{ head: "Name" }, ...["Of the waiting", "Waited", "Of the running", "Ran", "p99 wakeup latency", "Tasks"].map((head) => ({ head, figures: true }))],
         rows: rows.map((row) => [row.name, bar(row.wait_ns, waited), time(row.wait_ns), bar(row.run_ns, ran), time(row.run_ns), time(p99(row)), { show: count(row.tasks), by: row.tasks }]),
         sorts: true,
         first: 10,
@@ -98,7 +98,7 @@ export function latencies(answer: Latency, parts: PageParts): Drawn {
   const who = instead(parts);
   const delays = table({
     caption: "The longest wait of each task; bars are parts of the longest of all.",
-    columns: [{ head: "Task" }, { head: "Longest", figures: true }, ...["", "Average", "Waits", "Ran"].map((head) => ({ head, figures: true }))],
+    columns: [{ head: "Task" }, ...["Of the longest", "Longest", "Average", "Waits", "Ran"].map((head) => ({ head, figures: true }))],
     rows: rows.map((row) => [
       taskName(row),
       { show: lengthBar((row.max_delay_ns ?? 0) / most), by: row.max_delay_ns ?? undefined },
