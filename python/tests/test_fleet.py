@@ -285,6 +285,51 @@ def test_the_program_hands_cells_over(
     assert (there.stdout.splitlines()[1:], there.stderr) == (here.stdout.splitlines()[1:], here.stderr), "but for the command line"
 
 
+CASES = {
+    "schbench": ("laptop8", "schbench -m 1 -t 10 -c 2000 -s 500", ["p99", "switches_per_work"]),
+    "quota": ("vm4", "cgroup 'cpu.max=30000 50000' jobs sleep -n 12", ["p99"]),
+    "fails": ("vm4", "hackbench -g 1", ["no_such_metric"]),
+}
+
+
+def watch_words(program: Path, folder: Path, on: list[str]) -> list[str | Path]:
+    """A watch of two kernels in two cases, and one that cannot be measured."""
+    (folder / "catalogue").mkdir(exist_ok=True)
+    for name, (machine, workload, metrics) in CASES.items():
+        keys = {"title": name, "source": "a test", "machine": machine, "workload": workload, "metrics": metrics}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+        (folder / "catalogue" / f"{name}.toml").write_text("\n".join([*lines, "duration_ms = 200", "warmup_ms = 0", ""]))
+    return [program, "watch", "--over", "v6.11,v6.12", folder / "catalogue", "--runs-max", "9", "--format", "json", *on]
+
+
+def watched(done: subprocess.CompletedProcess[str]) -> str:
+    """All that a watch says, but for its command line."""
+    assert done.returncode == 1, done.stderr
+    return json.dumps({**json.loads(done.stdout), "provenance": None})
+
+
+def test_a_watch_goes_to_a_cluster(cluster: Cluster, program: Path, tmp_path: Path) -> None:
+    def run(on: list[str]) -> str:
+        return watched(subprocess.run(watch_words(program, tmp_path, on), capture_output=True, text=True, check=False, timeout=300))
+
+    here = run([])
+    assert '"worse"' in here and "no_such_metric" in here
+    on = ["--on", f"ray://127.0.0.1:{PORT}"]
+    assert run(on) == here
+    # Both nodes are at work when one is killed.
+    lost = cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False)
+    with subprocess.Popen(watch_words(program, tmp_path, on), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program_there:
+        until = time.monotonic() + 120
+        while ray.available_resources().get("CPU", 0) > 0:
+            assert time.monotonic() < until and program_there.poll() is None
+            time.sleep(0.02)
+        cluster.remove_node(lost, allow_graceful=False)
+        out, errors = program_there.communicate(timeout=300)
+    ray.shutdown()
+    assert watched(subprocess.CompletedProcess([], program_there.returncode, out, errors)) == here
+
+
 def test_a_cluster_that_is_not_there(program: Path, tmp_path: Path) -> None:
     words = [program, "sweep", as_file(tmp_path), "--on", "dask"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -31,7 +31,7 @@ pub use estimate::{BetterDirection, Estimate, IntervalMethod, MetricVerdict, PER
 pub use family::{FALSE_DISCOVERY_RATE, adjusted};
 pub use looks::{LookLevels, LookPlan};
 pub use modes::{RunMode, RunModes, two_modes};
-pub use planning::{MoreRuns, more_runs};
+pub use planning::{MoreRuns, chance_to_show, more_runs};
 pub use rank::{rank_sum_p, shift_of_ranks};
 pub use student::{mean_interval, paired, paired_at_look, unpaired, unpaired_at_look};
 

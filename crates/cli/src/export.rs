@@ -18,7 +18,7 @@ use crate::error::CliError;
 use crate::output;
 
 pub use parts::{directions, of_sides};
-pub use traced::{TraceParts, of_blame, with_text};
+pub use traced::{TraceParts, of_blame, of_waiting, with_text};
 
 /// What a file holds, which its name's end tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

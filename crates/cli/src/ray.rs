@@ -28,14 +28,20 @@ const GOES_ON: &str = "what is kept is kept; run the command again to continue";
 /// Where cells run when nobody says.
 const THREADS: &str = "threads";
 
-/// The process that carries batches. It ends when its input does, also where this program is killed.
+/// What carries batches to a cluster. After a batch that failed it is another process that carries the next.
 pub struct Carrier {
+    on: String,
+    process: Option<CarrierProcess>,
+    /// How many batches run at once.
+    cpus: usize,
+}
+
+/// The process that carries batches. It ends when its input does, also where this program is killed.
+struct CarrierProcess {
     child: Child,
     input: Option<ChildStdin>,
     /// What it says, line by line.
     lines: Receiver<String>,
-    /// How many batches run at once.
-    cpus: usize,
 }
 
 /// The carrier to the cluster that `--on` names, when it has reached that; none where threads are meant.
@@ -44,19 +50,11 @@ pub fn of(on: &str, stop: &AtomicBool) -> Result<Option<Carrier>, CliError> {
         return Ok(None);
     }
     check_package()?;
-    let mut command = Command::new("python3");
-    command.args(["-m", "fairlab.carrier", "--on", on]);
-    // A terminal's Ctrl-C reaches this program alone.
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|error| lacks_python(&error.to_string()))?;
-    let (input, output) = (child.stdin.take(), child.stdout.take());
-    let lines = output.map(lines_of).ok_or_else(|| lacks_python("its output cannot be read"))?;
-    let mut carrier = Carrier { child, input, lines, cpus: 0 };
-    let Some(told) = carrier.told(stop)? else { return Err(CliError::Interrupted) };
+    let mut process = CarrierProcess::start(on)?;
+    let Some(told) = process.told(stop)? else { return Err(CliError::Interrupted) };
     let cpus = told["cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
     let untold = || CliError::bad("python3 -m fairlab.carrier does not tell its CPUs", GOES_ON);
-    carrier.cpus = cpus.ok_or_else(untold)?;
-    Ok(Some(carrier))
+    Ok(Some(Carrier { on: on.to_string(), process: Some(process), cpus: cpus.ok_or_else(untold)? }))
 }
 
 /// Where cells run: with the carrier, or else on so many threads.
@@ -79,7 +77,18 @@ fn lines_of(output: ChildStdout) -> Receiver<String> {
     lines
 }
 
-impl Carrier {
+impl CarrierProcess {
+    fn start(on: &str) -> Result<CarrierProcess, LabError> {
+        let mut command = Command::new("python3");
+        command.args(["-m", "fairlab.carrier", "--on", on]);
+        // A terminal's Ctrl-C reaches this program alone.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().map_err(|error| lacks_python(&error.to_string()))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let lines = output.map(lines_of).ok_or_else(|| lacks_python("its output cannot be read"))?;
+        Ok(CarrierProcess { child, input, lines })
+    }
+
     /// The next line; `None`: it was stopped.
     fn told(&mut self, stop: &AtomicBool) -> Result<Option<Value>, LabError> {
         loop {
@@ -120,19 +129,31 @@ impl Crew for Carrier {
     }
 
     fn send(&mut self, batch: String) -> Result<(), LabError> {
-        let sent = match &mut self.input {
+        let process = match &mut self.process {
+            Some(process) => process,
+            None => {
+                let mut process = CarrierProcess::start(&self.on)?;
+                // That it is there is all that it says at first.
+                process.told(&AtomicBool::new(false))?;
+                self.process.insert(process)
+            }
+        };
+        let sent = match &mut process.input {
             Some(input) => writeln!(input, "{batch}").and_then(|()| input.flush()),
-            None => return Err(LabError::new("the cluster's carrier was ended", GOES_ON)),
+            None => return Err(process.ended()),
         };
         // Why it takes no more it may have said.
-        sent.map_err(|_| match self.told(&AtomicBool::new(false)) {
+        sent.map_err(|_| match process.told(&AtomicBool::new(false)) {
             Err(error) => error,
-            Ok(_) => self.ended(),
+            Ok(_) => process.ended(),
         })
     }
 
     fn records(&mut self, stop: &AtomicBool) -> Result<Option<Vec<Value>>, LabError> {
-        let Some(mut told) = self.told(stop)? else { return Ok(None) };
+        let Some(process) = &mut self.process else {
+            return Err(LabError::new("no batch is out on the cluster", GOES_ON));
+        };
+        let Some(mut told) = process.told(stop)? else { return Ok(None) };
         match told["records"].take() {
             Value::Array(records) => Ok(Some(records)),
             _ => Err(LabError::new("python3 -m fairlab.carrier tells no records", GOES_ON)),
@@ -140,11 +161,11 @@ impl Crew for Carrier {
     }
 
     fn cancel(&mut self) {
-        self.input = None;
+        self.process = None;
     }
 }
 
-impl Drop for Carrier {
+impl Drop for CarrierProcess {
     fn drop(&mut self) {
         self.input = None;
         // It takes its leave of the cluster.
@@ -159,7 +180,7 @@ fn check_package() -> Result<(), CliError> {
     let found = String::from_utf8_lossy(&output.stdout).trim().to_string();
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
-        return Err(lacks_python(errors.lines().last().unwrap_or("it fails")));
+        return Err(lacks_python(errors.lines().last().unwrap_or("it fails")).into());
     }
     if found != VERSION {
         let problem = format!("python3 has the package fairlab {found}, and this program is {VERSION}");
@@ -168,8 +189,8 @@ fn check_package() -> Result<(), CliError> {
     Ok(())
 }
 
-fn lacks_python(why: &str) -> CliError {
-    CliError::bad(
+fn lacks_python(why: &str) -> LabError {
+    LabError::new(
         format!("work on a cluster needs python3 with the package fairlab: {why}"),
         "'make python' builds it; put the python3 that has it first in PATH",
     )

@@ -39,7 +39,8 @@ fn found(range: &str, screening: Screening) -> WatchAnswer {
     let line = WatchedLine::parse(range, &stop).expect("a range");
     let spec = WatchSpec { line, catalogue: catalogue(), screening, runs_max: RUNS, first_seed: 1 };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let effort = WatchEffort { jobs, store: None, on_progress: &|_| (), tell: &|_| (), stop: &stop };
+    let effort =
+        WatchEffort { jobs, crew: None, store: None, on_progress: &|_| (), tell: &|_| (), stop: &stop };
     watch(spec, effort).expect("an answer")
 }
 

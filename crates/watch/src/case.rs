@@ -124,7 +124,7 @@ impl Catalogue {
     }
 
     /// Leaves something out.
-    pub(crate) fn skip(&mut self, case: String, error: &LabError) {
+    pub fn skip(&mut self, case: String, error: &LabError) {
         self.skipped.push(SkippedCase { case, why: error.to_string() });
     }
 }

@@ -5,17 +5,12 @@
 //! Must not know: what is concluded.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 
-use fairlab_files::{LabError, Progress};
-use fairlab_lab::{
-    ExperimentSide, ExperimentStopped, Kernel, RunResult, RunSetting, RunSpec, RunStore, run_missing,
-};
+use fairlab_files::LabError;
+use fairlab_lab::{ExperimentSide, ExperimentStopped, Kernel, RunResult, RunSetting, RunSpec};
 
 use crate::line::WatchedLine;
-
-/// Runs that are made at once are kept whole until their metrics are taken: at most so many.
-const BATCH: usize = 64;
+use crate::run_maker::RunMaker;
 
 /// Runs of a kernel that tell whether it differs, where none is spared.
 const SCREENS: usize = 3;
@@ -41,15 +36,6 @@ impl Screening {
     }
 }
 
-/// How runs are made.
-#[derive(Clone, Copy)]
-pub(crate) struct RunMaker<'e> {
-    pub jobs: usize,
-    pub store: Option<&'e RunStore>,
-    pub on_progress: &'e (dyn Fn(Progress) + Sync),
-    pub stop: &'e AtomicBool,
-}
-
 /// The runs of a case.
 pub(crate) struct CaseRuns {
     pub setting: RunSetting,
@@ -60,7 +46,12 @@ pub(crate) struct CaseRuns {
     class_of: Vec<Option<usize>>,
     /// How many runs were made.
     pub made: usize,
+    /// Kernels that are left out, since their runs fail where others' do not.
+    pub failed: Vec<(String, LabError)>,
 }
+
+/// The runs of a kernel that tell whether it differs, or why they fail.
+type Screened = Result<Vec<RunResult>, LabError>;
 
 /// A kernel that stands for all that run as it does.
 struct RunClass {
@@ -93,7 +84,7 @@ pub(crate) struct LineStep {
 
 impl CaseRuns {
     pub fn of(setting: RunSetting, metrics: Vec<String>) -> CaseRuns {
-        CaseRuns { setting, metrics, classes: Vec::new(), class_of: Vec::new(), made: 0 }
+        CaseRuns { setting, metrics, classes: Vec::new(), class_of: Vec::new(), made: 0, failed: Vec::new() }
     }
 
     /// Runs each kernel of the line, and finds which run equally. Gives whether it was stopped.
@@ -110,16 +101,20 @@ impl CaseRuns {
         let screens = screening.runs();
         let mut class_of_digests = BTreeMap::new();
         let mut class_of_distinct = Vec::new();
-        for chunk in distinct.chunks(BATCH.div_ceil(screens)) {
-            let specs = chunk.iter().flat_map(|(kernel, shift)| self.screens(kernel, *shift, screens));
-            let specs = specs.collect::<Vec<_>>();
-            let (results, stopped) =
-                run_missing(&specs, maker.store, maker.jobs, maker.on_progress, maker.stop)?;
-            if stopped.0 {
-                return Ok(stopped);
-            }
-            self.made += results.len();
-            for ((kernel, shift), runs) in chunk.iter().zip(results.chunks(screens)) {
+        for chunk in distinct.chunks(maker.at_once().div_ceil(screens)) {
+            let Some(screened) = self.screened(chunk, screens, maker)? else {
+                return Ok(ExperimentStopped(true));
+            };
+            for ((kernel, shift), runs) in chunk.iter().zip(screened) {
+                let runs = match runs {
+                    Ok(runs) => runs,
+                    Err(error) => {
+                        self.failed.push((kernel.name().to_string(), error));
+                        class_of_distinct.push(None);
+                        continue;
+                    }
+                };
+                self.made += runs.len();
                 let digests = runs.iter().map(|run| run.digest.clone()).collect::<Vec<_>>();
                 let next = self.classes.len();
                 let alone = (screening == Screening::None).then_some(next);
@@ -131,12 +126,50 @@ impl CaseRuns {
                     let (kernel, shift) = (kernel.clone(), *shift);
                     self.classes.push(RunClass { kernel, shift, found, fresh: Vec::new() });
                 }
-                class_of_distinct.push(class);
+                class_of_distinct.push(Some(class));
             }
         }
+        if self.classes.is_empty()
+            && let Some((_, error)) = self.failed.pop()
+        {
+            return Err(error);
+        }
         self.class_of =
-            alike.into_iter().map(|number| number.map(|number| class_of_distinct[number])).collect();
+            alike.into_iter().map(|number| number.and_then(|number| class_of_distinct[number])).collect();
         Ok(ExperimentStopped(false))
+    }
+
+    /// Runs each of these kernels; `None`: it was stopped. Where one's runs fail, each is run by itself.
+    ///
+    /// # Errors
+    /// The crew is lost.
+    fn screened(
+        &self,
+        chunk: &[(Kernel, u64)],
+        screens: usize,
+        maker: RunMaker<'_>,
+    ) -> Result<Option<Vec<Screened>>, LabError> {
+        let specs = |(kernel, shift): &(Kernel, u64)| self.screens(kernel, *shift, screens);
+        match maker.make(&chunk.iter().flat_map(specs).collect::<Vec<_>>()) {
+            Ok((_, ExperimentStopped(true))) => return Ok(None),
+            Ok((results, _)) => {
+                let mut results = results.into_iter();
+                return Ok(Some(
+                    chunk.iter().map(|_| Ok(results.by_ref().take(screens).collect())).collect(),
+                ));
+            }
+            Err(error) if maker.is_lost() => return Err(error),
+            Err(_) => {}
+        }
+        let mut screened = Vec::new();
+        for one in chunk {
+            match maker.make(&specs(one)) {
+                Ok((_, ExperimentStopped(true))) => return Ok(None),
+                Err(error) if maker.is_lost() => return Err(error),
+                made => screened.push(made.map(|(results, _)| results)),
+            }
+        }
+        Ok(Some(screened))
     }
 
     /// The runs that tell whether a kernel differs: with two seeds, and without chance.
@@ -208,18 +241,12 @@ impl CaseRuns {
         });
         let missing = missing.collect::<Vec<_>>();
         let offset = if seeds == SeedRange::Fresh { FRESH_SEEDS } else { 0 };
-        for chunk in missing.chunks(BATCH) {
+        for chunk in missing.chunks(maker.at_once()) {
             let specs = chunk.iter().map(|&(class, number)| {
                 let RunClass { kernel, shift, .. } = &self.classes[class];
                 self.spec(kernel, *shift, offset + number as u64)
             });
-            let (results, stopped) = run_missing(
-                &specs.collect::<Vec<_>>(),
-                maker.store,
-                maker.jobs,
-                maker.on_progress,
-                maker.stop,
-            )?;
+            let (results, stopped) = maker.make(&specs.collect::<Vec<_>>())?;
             if stopped.0 {
                 return Ok(stopped);
             }

@@ -3,15 +3,15 @@
 //! Must not know: how runs are made.
 
 use fairlab_analysis::statistics::{
-    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookLevels, MetricVerdict, adjusted, judge, more_runs,
-    paired_at_look,
+    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookLevels, MetricVerdict, adjusted, chance_to_show,
+    judge, paired_at_look,
 };
-use fairlab_change::compare::is_too_far;
 
 use crate::case_runs::{CaseRuns, LineStep, SeedRange};
 
-/// Fewer runs tell too little of how many more it would take.
-const TOO_FAR_FROM: usize = 9;
+/// A question whose chance to be answered by a change is smaller gets no more runs: so ends what is only chance, most of it at the first
+/// look.
+const HOPELESS: f64 = 0.2;
 
 /// Whether a metric changes at a step.
 pub(crate) struct Hypothesis {
@@ -62,13 +62,11 @@ impl Hypothesis {
         self.verdict().is_difference() && beyond
     }
 
-    /// Closes it where more runs would alter nothing, or far too many would be needed.
-    fn close(&mut self, left: usize) {
-        let more = self.estimate.and_then(|estimate| more_runs(&estimate, self.margin, FALSE_DISCOVERY_RATE));
-        let is_small =
-            self.estimate.and_then(|estimate| estimate.p).is_some_and(|p| p > FALSE_DISCOVERY_RATE);
-        self.is_closed = self.verdict() != MetricVerdict::Undecided
-            || self.runs >= TOO_FAR_FROM && is_too_far(more, left) && is_small;
+    /// Closes it where it is answered, or hardly would be by `most` runs at `level`.
+    fn close(&mut self, most: usize, level: f64) {
+        let chance = self.estimate.and_then(|estimate| chance_to_show(&estimate, most, level));
+        self.is_closed =
+            self.verdict() != MetricVerdict::Undecided || chance.is_some_and(|chance| chance < HOPELESS);
     }
 
     /// How the two relate in runs that took no part in finding it, and whether that confirms it.
@@ -82,13 +80,18 @@ impl Hypothesis {
     }
 }
 
-/// All that is asked as one family: what each look's probabilities come to, and which questions need no more runs.
-pub(crate) fn settle(family: &mut [Hypothesis], left: usize) {
-    let all =
-        adjusted(&family.iter().map(|one| one.estimate.and_then(|estimate| estimate.p)).collect::<Vec<_>>());
+/// All that is asked as one family: what each look's probabilities come to, and which questions need no more runs, of `most` that there
+/// may be.
+pub(crate) fn settle(family: &mut [Hypothesis], most: usize) {
+    let each = family.iter().map(|one| one.estimate.and_then(|estimate| estimate.p)).collect::<Vec<_>>();
+    let all = adjusted(&each);
+    let is_real = |(_, q): &(&Option<f64>, &Option<f64>)| q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
+    let last = each.iter().zip(&all).filter(is_real).filter_map(|(p, _)| *p).max_by(f64::total_cmp);
+    // Where a change begins to count, among so many questions with so many changes.
+    let level = last.unwrap_or(FALSE_DISCOVERY_RATE / family.len() as f64);
     for (one, q) in family.iter_mut().zip(all) {
         one.q = q;
         // A change that stood among fewer questions may be open again.
-        one.close(left);
+        one.close(most, level);
     }
 }

@@ -12,11 +12,13 @@ mod case;
 mod case_runs;
 mod hypothesis;
 mod line;
+mod run_maker;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 pub use case::{CASE_KEYS, Catalogue, SkippedCase, WatchCase};
 pub use case_runs::{FRESH_SEEDS, Screening};
-pub use line::WatchedLine;
+pub use line::{WatchedLine, listed};
+pub use run_maker::WatchCrew;
 pub use watch::{WatchEffort, WatchEstimate, WatchSpec, watch};

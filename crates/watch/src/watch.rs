@@ -2,6 +2,7 @@
 //!
 //! Must not know: how an answer is printed.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::statistics::{
@@ -16,9 +17,10 @@ use crate::answer::{
     ClassAnswer, FindingAnswer, FoundAnswer, MeanAnswer, WatchAnswer, WatchedCaseAnswer, WatchedKernelAnswer,
 };
 use crate::case::{Catalogue, WatchCase};
-use crate::case_runs::{CaseRuns, RunMaker, Screening, SeedRange};
+use crate::case_runs::{CaseRuns, Screening, SeedRange};
 use crate::hypothesis::{Hypothesis, settle};
 use crate::line::WatchedLine;
+use crate::run_maker::{RunMaker, WatchCrew};
 
 /// What is watched.
 pub struct WatchSpec {
@@ -38,6 +40,8 @@ pub struct WatchSpec {
 pub struct WatchEffort<'e> {
     /// How many runs go on at once.
     pub jobs: usize,
+    /// Who makes them instead of threads of this process.
+    pub crew: Option<&'e WatchCrew>,
     /// Where runs are kept, if they are.
     pub store: Option<&'e RunStore>,
     /// Is told how far the runs of this step are.
@@ -60,7 +64,7 @@ pub struct WatchEstimate {
 }
 
 /// The fewest runs that confirm, and the most, if that is not more than found it.
-const FRESH_MIN: usize = 9;
+const FRESH_MIN: usize = 6;
 const FRESH_MAX: usize = 30;
 
 impl WatchSpec {
@@ -73,7 +77,8 @@ impl WatchSpec {
 
 impl WatchEffort<'_> {
     fn maker(&self) -> RunMaker<'_> {
-        RunMaker { jobs: self.jobs, store: self.store, on_progress: self.on_progress, stop: self.stop }
+        let WatchEffort { jobs, crew, store, on_progress, stop, .. } = *self;
+        RunMaker { jobs, crew, store, on_progress, stop }
     }
 }
 
@@ -84,7 +89,16 @@ struct Watch<'e> {
     /// The runs of each case that can be run.
     runs: Vec<CaseRuns>,
     family: Vec<Hypothesis>,
+    /// Cases of which a run failed after they were screened.
+    failed: BTreeSet<usize>,
     is_partial: bool,
+}
+
+/// What came of runs that were asked for.
+enum Made {
+    All,
+    Stopped,
+    Failed,
 }
 
 /// Runs every kernel in every case, and tells which steps change what. What it has is told when it is stopped.
@@ -92,7 +106,14 @@ struct Watch<'e> {
 /// # Errors
 /// No case can be run.
 pub fn watch(spec: WatchSpec, effort: WatchEffort<'_>) -> Result<WatchAnswer, LabError> {
-    let mut watch = Watch { spec, effort, runs: Vec::new(), family: Vec::new(), is_partial: false };
+    let mut watch = Watch {
+        spec,
+        effort,
+        runs: Vec::new(),
+        family: Vec::new(),
+        failed: BTreeSet::new(),
+        is_partial: false,
+    };
     watch.screen()?;
     watch.judge()?;
     let mut findings = watch.findings();
@@ -127,6 +148,7 @@ impl Watch<'_> {
                     self.is_partial = true;
                     break;
                 }
+                Err(error) if self.effort.maker().is_lost() => return Err(error),
                 Err(error) => self.spec.catalogue.skip(case.name, &error),
             }
         }
@@ -150,6 +172,9 @@ impl Watch<'_> {
         }
         let mut runs = CaseRuns::of(setting, case.metrics.clone());
         let stopped = runs.screen(&self.spec.line, self.spec.screening, self.effort.maker())?;
+        for (kernel, error) in &runs.failed {
+            self.spec.catalogue.skip(format!("{kernel} in {}", case.name), error);
+        }
         Ok((!stopped.0).then_some(runs))
     }
 
@@ -161,7 +186,8 @@ impl Watch<'_> {
             Screening::OneSeed | Screening::Thorough => LookPlan::up_to(self.spec.runs_max),
         };
         for &runs in plan.runs() {
-            let open = self.family.iter().filter(|one| !one.is_closed).count();
+            let is_open = |one: &&Hypothesis| !one.is_closed && !self.failed.contains(&one.case);
+            let open = self.family.iter().filter(is_open).count();
             if open == 0 || self.is_partial {
                 break;
             }
@@ -171,32 +197,51 @@ impl Watch<'_> {
             ));
             let levels = plan.levels(runs);
             for case in 0..self.runs.len() {
+                if self.failed.contains(&case) {
+                    continue;
+                }
                 let is_its = |one: &&Hypothesis| one.case == case && !one.is_closed;
                 let mut classes =
                     self.family.iter().filter(is_its).flat_map(|one| one.classes).collect::<Vec<_>>();
                 classes.sort_unstable();
                 classes.dedup();
-                if self.ensure(case, &classes, (runs, SeedRange::Found))? {
-                    return Ok(());
+                match self.ensure(case, &classes, (runs, SeedRange::Found))? {
+                    Made::All => {}
+                    Made::Stopped => return Ok(()),
+                    Made::Failed => continue,
                 }
                 let its = self.family.iter_mut().filter(|one| one.case == case && !one.is_closed);
                 its.for_each(|one| one.look(&self.runs[case], runs, &levels));
             }
-            settle(&mut self.family, self.spec.runs_max - runs);
+            settle(&mut self.family, self.spec.runs_max);
         }
         Ok(())
     }
 
-    /// Makes runs of a case; gives whether it was stopped.
+    /// Makes runs of a case. What its runs told before one failed stands, and no more is asked of it.
+    ///
+    /// # Errors
+    /// The crew is lost.
     fn ensure(
         &mut self,
         case: usize,
         classes: &[usize],
         wanted: (usize, SeedRange),
-    ) -> Result<bool, LabError> {
-        let stopped = self.runs[case].ensure(classes, wanted, self.effort.maker())?;
-        self.is_partial |= stopped.0;
-        Ok(stopped.0)
+    ) -> Result<Made, LabError> {
+        match self.runs[case].ensure(classes, wanted, self.effort.maker()) {
+            Ok(stopped) => {
+                self.is_partial |= stopped.0;
+                Ok(if stopped.0 { Made::Stopped } else { Made::All })
+            }
+            Err(error) if self.effort.maker().is_lost() => Err(error),
+            Err(error) => {
+                if self.failed.insert(case) {
+                    let name = format!("{}, further runs", self.spec.catalogue.cases[case].name);
+                    self.spec.catalogue.skip(name, &error);
+                }
+                Ok(Made::Failed)
+            }
+        }
     }
 
     /// A question for each metric of each case at each step.
@@ -275,8 +320,11 @@ impl Watch<'_> {
     fn confirm(&mut self, findings: &mut [(usize, FindingAnswer)]) -> Result<(), LabError> {
         let count = findings.len();
         for (place, (number, finding)) in findings.iter_mut().enumerate() {
+            if self.is_partial {
+                break;
+            }
             (self.effort.tell)(&format!("finding {} of {count}: confirmed by fresh runs?", place + 1));
-            let Some((fresh, confirmed)) = self.looked_at_afresh(*number)? else { return Ok(()) };
+            let Some((fresh, confirmed)) = self.looked_at_afresh(*number)? else { continue };
             let one = &self.family[*number];
             finding.fresh = Some(self.compared(one, SeedRange::Fresh, Some(&fresh), fresh.p));
             finding.confirmed = confirmed;
@@ -293,14 +341,16 @@ impl Watch<'_> {
     }
 
     /// What runs say that took no part in finding a change, and whether that confirms it: more and more of them, until it does.
-    /// `None`: it was stopped.
+    /// `None`: it was stopped, or they fail.
     fn looked_at_afresh(&mut self, number: usize) -> Result<Option<(Estimate, bool)>, LabError> {
         let Hypothesis { case, classes, runs, .. } = self.family[number];
         let plan = LookPlan::up_to(FRESH_MAX.max(runs));
         let mut said = None;
         for &runs in plan.runs().iter().filter(|&&look| look >= runs.max(FRESH_MIN)) {
-            if self.is_partial || self.ensure(case, &classes, (runs, SeedRange::Fresh))? {
-                return Ok(None);
+            match self.ensure(case, &classes, (runs, SeedRange::Fresh))? {
+                Made::All => {}
+                Made::Stopped => return Ok(None),
+                Made::Failed => break,
             }
             let (fresh, confirmed) = self.family[number].confirmed(&self.runs[case], &plan.levels(runs));
             said = Some((fresh, confirmed));

@@ -35,6 +35,9 @@ export function pageRoot(): HTMLElement {
   return root;
 }
 
+/** A page in the background has no frames. */
+const HIDDEN_MS = 1000;
+
 /** Draws the page, or says in it why that failed. */
 export function start(draw: (root: HTMLElement, data: unknown) => void | Promise<void>): void {
   const run = async (): Promise<void> => {
@@ -49,6 +52,15 @@ export function start(draw: (root: HTMLElement, data: unknown) => void | Promise
     }
   };
   void run();
+}
+
+/** After the browser has shown what is there; soon also where it shows nothing, and before it prints. */
+export function shownOnce(): Promise<void> {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, HIDDEN_MS);
+    addEventListener("beforeprint", () => resolve(), { once: true });
+  });
 }
 
 /** The keys of every page. */

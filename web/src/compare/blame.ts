@@ -43,6 +43,14 @@ interface Waker extends Shared {
   readonly longest_ns: number;
 }
 
+interface Place extends Shared {
+  readonly slept_in: string;
+  readonly woken_in: string;
+  readonly waits: number;
+  readonly wait_ns: number;
+  readonly longest_ns: number;
+}
+
 /** The sums of one trace, with their words (crates/cli/src/export/traced.rs). */
 export interface Waiting {
   readonly trace: string;
@@ -59,6 +67,8 @@ export interface Waiting {
     readonly begun: readonly Worded[];
     readonly wakers: readonly Waker[];
     readonly waiters: readonly Waiter[];
+    /** Where tasks slept and were woken, as far as call stacks show it. */
+    readonly places?: readonly Place[];
   };
 }
 
@@ -148,13 +158,26 @@ function wakers(rows: readonly Waker[]): Child {
   });
 }
 
+function places(rows: readonly Place[]): Child {
+  if (rows.length === 0) return null;
+  const name = (text: string): string => text || "not shown";
+  return table({
+    caption: "Where tasks slept and were woken, by call stacks, before the waits that followed.",
+    columns: [{ head: "Slept in", class: "mono" }, { head: "Woken in", class: "mono" }, figures("Share of the waiting"), figures("Time"), figures("Waits"), figures("Longest")],
+    rows: rows.map((row) => [name(row.slept_in), name(row.woken_in), part(row.share), time(row.wait_ns), number(row.waits), time(row.longest_ns)]),
+    sorts: true,
+    first: FIRST,
+    class: "bars-table",
+  });
+}
+
 /** Sections on the sums of one trace; `title` tells several apart. */
 function sums(from: Waiting, title: string, at: number): HTMLElement[] {
   const id = (name: string): string => (at === 0 ? name : `${name}-${at + 1}`);
   const { rules, ends, begun } = from.waiting;
   return [
     section(id("culprits"), `Who ran instead${title}`, culprits(from)),
-    section(id("waiters"), `Who waited${title}`, waiters(from.waiting.waiters), wakers(from.waiting.wakers)),
+    section(id("waiters"), `Who waited${title}`, waiters(from.waiting.waiters), wakers(from.waiting.wakers), places(from.waiting.places ?? [])),
     section(
       id("why"),
       `Why${title}`,

@@ -22,6 +22,8 @@ interface Summary {
   readonly end_ns: number;
   readonly wakeup_latency: Waits;
   readonly idle_share: number | null;
+  /** Whom the names that waited most waited behind. */
+  readonly waiting?: readonly { readonly whose: readonly string[]; readonly culprits: readonly { readonly behind: string; readonly runner: string; readonly share: number }[] }[];
   readonly by_name: readonly { readonly kind: string; readonly name: string; readonly tasks: number; readonly run_ns: number; readonly wait_ns: number; readonly metrics: Readonly<Record<string, number>> }[];
 }
 
@@ -43,6 +45,10 @@ function names(answer: Summary, kind: string, id: string, title: string): HTMLEl
   // Groups contain each other: no sum of theirs is a whole.
   const sum = (of: (row: (typeof rows)[number]) => number): number => Math.max(1, kind === "task" ? rows.reduce((all, row) => all + of(row), 0) : Math.max(...rows.map(of)));
   const [ran, waited] = [sum((row) => row.run_ns), sum((row) => row.wait_ns)];
+  const behind = (row: (typeof rows)[number]): string => {
+    const most = answer.waiting?.find(({ whose }) => whose.includes(row.name))?.culprits[0];
+    return most === undefined ? "-" : `${most.runner === "" ? most.behind.replaceAll("_", " ") : most.runner}: ${share(most.share)}`;
+  };
   const p99 = (row: (typeof rows)[number]): number | undefined => row.metrics["wakeup_latency_ns_p99"];
   const bar = (value: number, whole: number): Cell => ({ show: shareBar(value / whole), by: value });
   return [
@@ -51,8 +57,8 @@ function names(answer: Summary, kind: string, id: string, title: string): HTMLEl
       title,
       table({
         caption: kind === "task" ? "By name: the parts of all waiting and of all running." : "Groups of tasks; the parts are of the group that waited, or ran, longest.",
-        columns: [{ head: "Name" }, ...["Of the waiting", "Waited", "Of the running", "Ran", "p99 wakeup latency", "Tasks"].map((head) => ({ head, figures: true }))],
-        rows: rows.map((row) => [row.name, bar(row.wait_ns, waited), time(row.wait_ns), bar(row.run_ns, ran), time(row.run_ns), time(p99(row)), { show: count(row.tasks), by: row.tasks }]),
+        columns: [{ head: "Name" }, ...["Of the waiting", "Waited", "Of the running", "Ran", "p99 wakeup latency", "Tasks"].map((head) => ({ head, figures: true })), ...(kind === "task" && answer.waiting !== undefined ? [{ head: "Mostly behind", class: "words" }] : [])],
+        rows: rows.map((row) => [row.name, bar(row.wait_ns, waited), time(row.wait_ns), bar(row.run_ns, ran), time(row.run_ns), time(p99(row)), { show: count(row.tasks), by: row.tasks }, ...(kind === "task" && answer.waiting !== undefined ? [behind(row)] : [])]),
         sorts: true,
         first: 10,
         class: "bars-table",
@@ -140,14 +146,16 @@ function storyWords(story: Explained["stories"][number]): string {
 }
 
 /** The page of explained waits. */
-export function explained(answer: Explained): Drawn {
+export function explained(answer: Explained, parts: PageParts): Drawn {
+  const who = instead(parts);
   const [worst] = answer.stories;
   const waiting = answer.still_waiting_count === 0 ? "" : ` At the end ${count(answer.still_waiting_count)} tasks still waited.`;
   return {
     findings: [
       worst === undefined ? finding("No wait is measured.") : finding(`The longest of ${count(answer.measured)} waits: ${storyWords(worst)}`),
+      ...who.words,
       waiting === "" ? null : h("p", {}, shown(waiting.trim())),
     ],
-    sections: [],
+    sections: who.sections,
   };
 }

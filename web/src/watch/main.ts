@@ -4,9 +4,9 @@ import "../base/base.css";
 import "../compare/compare.css";
 import "./watch.css";
 import { h, type Child } from "../base/dom.js";
-import { masthead, provenanceFacts, start } from "../base/page.js";
+import { masthead, provenanceFacts, shownOnce, start } from "../base/page.js";
 import { badge } from "../compare/verdicts.js";
-import { findingList, skippedList, unconfirmed } from "./findings.js";
+import { findingList, skippedList, unconfirmed, type FindingList } from "./findings.js";
 import { Matrix, matrixKey } from "./matrix.js";
 import { panel, type PanelView } from "./panel.js";
 import type { Finding, WatchAnswer } from "./types.js";
@@ -104,21 +104,19 @@ function printWhole(root: HTMLElement): void {
   });
 }
 
-start((root, data) => {
+start(async (root, data) => {
   const answer = data as WatchAnswer;
   root.className = "report watch";
   root.tabIndex = -1;
   document.body.prepend(h("a", { class: "skip", href: "#page" }, "To the answer"));
   const onFinding = (finding: Finding, from: HTMLElement): void => stage.open(finding.case, finding.positions[1], finding.metric, from);
-  const list = findingList(answer, onFinding);
+  let list: FindingList | undefined;
   const stage = new Stage(answer, (at) => {
     const commit = answer.kernels[at]?.step?.commit;
     if (commit === undefined) return;
-    list.ofCommit(commit);
-    list.element.scrollIntoView({ block: "nearest" });
+    list?.ofCommit(commit);
+    list?.element.scrollIntoView({ block: "nearest" });
   });
-  const rest = unconfirmed(answer, onFinding);
-  const skipped = skippedList(answer);
   const keys = [
     { key: "arrows", label: "← ↑ ↓ →", does: "In the matrix: to the next change of a commit, or of a case" },
     { key: "Enter", does: "Show a case with what was found; open a stretch of commits" },
@@ -128,6 +126,14 @@ start((root, data) => {
   root.append(
     masthead("Fairlab watch", `What changed in ${answer.range}`, keys, summary(answer)),
     section("matrix", "Commits and cases", stage.element),
+  );
+  // The rest is below what a screen shows.
+  await shownOnce();
+  stage.matrix.finish();
+  list = findingList(answer, onFinding);
+  const rest = unconfirmed(answer, onFinding);
+  const skipped = skippedList(answer);
+  root.append(
     section("findings", "Findings", list.element),
     ...(rest === null ? [] : [section("unconfirmed", "Not confirmed", rest)]),
     ...(skipped === null ? [] : [section("skipped", "Left out", skipped)]),

@@ -10,6 +10,9 @@ import { briefFactor, cellWords, counted, size, told, VERDICTS, whenOf } from ".
 /** Up to so many cases a cell has room for its figure. */
 const ROOMY = 12;
 
+/** So many rows are there at first: more than a screen has. */
+const FIRST_ROWS = 40;
+
 /** Greatest change of each strength of colour but the last: 5 %, 20 %, 2 times. */
 const STRENGTHS = [Math.log(1.05), Math.log(1.2), Math.log(2)] as const;
 
@@ -45,27 +48,45 @@ export class Matrix {
   readonly element: HTMLElement;
   private readonly table: HTMLTableElement;
   private readonly release: readonly string[];
+  /** Rows that are not drawn yet. */
+  private rest: readonly HistoryRow[];
+  private lastRelease = "";
 
   constructor(
     private readonly answer: WatchAnswer,
     private readonly actions: MatrixActions,
   ) {
     this.release = releases(answer);
-    const isRoomy = answer.cases.length <= ROOMY;
+    const rows = historyRows(answer);
+    this.rest = rows.slice(FIRST_ROWS);
     const columns = answer.cases.map(() => h("col", { class: "cell" }));
     this.table = h(
       "table",
-      { class: `matrix${isRoomy ? " roomy" : ""}`, style: `--cases: ${answer.cases.length}` },
+      { class: `matrix${this.isRoomy ? " roomy" : ""}`, style: `--cases: ${answer.cases.length}` },
       h("caption", { class: "unseen" }, "Commits down, cases across: what each commit changed"),
       h("colgroup", {}, h("col", { class: "release" }), h("col", { class: "commit" }), ...columns),
       this.head(),
-      h("tbody", {}, ...this.marked(historyRows(answer).map((row) => this.row(row, isRoomy)))),
+      h("tbody", {}, ...this.drawn(rows.slice(0, FIRST_ROWS))),
     );
     this.table.addEventListener("click", (event) => this.clicked(event));
     this.table.addEventListener("keydown", (event) => this.pressed(event));
     const first = this.table.querySelector<HTMLButtonElement>("tbody .change") ?? this.table.querySelector("button");
     if (first !== null) first.tabIndex = 0;
     this.element = h("div", { class: "matrix-box" }, this.table);
+  }
+
+  /** Draws what the first screen does not need. */
+  finish(): void {
+    this.table.tBodies[0]?.append(...this.drawn(this.rest));
+    this.rest = [];
+  }
+
+  private get isRoomy(): boolean {
+    return this.answer.cases.length <= ROOMY;
+  }
+
+  private drawn(rows: readonly HistoryRow[]): readonly HTMLTableRowElement[] {
+    return this.marked(rows.map((row) => this.row(row)));
   }
 
   private head(): HTMLElement {
@@ -77,11 +98,11 @@ export class Matrix {
     return h("thead", {}, h("tr", {}, h("td", { class: "release" }), h("td", { class: "commit" }, `From ${shown(this.answer.kernels[0]?.name ?? "")} on`), ...cases));
   }
 
-  private row(row: HistoryRow, isRoomy: boolean): HTMLTableRowElement {
-    return "at" in row ? this.kernelRow(row.at, row.changes, isRoomy) : this.foldRow(row.from, row.to);
+  private row(row: HistoryRow): HTMLTableRowElement {
+    return "at" in row ? this.kernelRow(row.at, row.changes) : this.foldRow(row.from, row.to);
   }
 
-  private kernelRow(at: number, changes: ReadonlyMap<string, readonly Finding[]>, isRoomy: boolean): HTMLTableRowElement {
+  private kernelRow(at: number, changes: ReadonlyMap<string, readonly Finding[]>): HTMLTableRowElement {
     const { step, name } = this.answer.kernels[at] ?? { step: null, name: null };
     const commit = h("code", {}, shown(step?.commit ?? name ?? ""));
     const subject = h("span", { class: "subject" }, shown(step?.subject ?? ""), name === null ? " (no kernel: it contradicts itself, or was not built)" : "");
@@ -99,7 +120,7 @@ export class Matrix {
         return;
       }
       gap();
-      cells.push(changeCell(here, column, at, isRoomy));
+      cells.push(changeCell(here, column, at, this.isRoomy));
     });
     gap();
     return h("tr", { "data-first": at }, h("td", { class: "release" }), h("th", { scope: "row", class: "commit" }, stop(-1, { class: "commit-name", title, "data-at": at }, commit, " ", subject)), ...cells);
@@ -114,14 +135,13 @@ export class Matrix {
 
   /** The release stands beside the first row of each. */
   private marked(rows: readonly HTMLTableRowElement[]): readonly HTMLTableRowElement[] {
-    let last = "";
     for (const row of rows) {
       const release = this.release[Number(row.dataset["first"])] ?? "";
-      if (release !== last) {
+      if (release !== this.lastRelease) {
         row.classList.add("release-begins");
         row.cells.item(0)?.append(shown(release));
       }
-      last = release;
+      this.lastRelease = release;
     }
     return rows;
   }
@@ -136,7 +156,7 @@ export class Matrix {
       for (let at = from; at <= to; at += 1) row.nextElementSibling?.remove();
       return;
     }
-    const rows = Array.from({ length: to - from + 1 }, (_, at) => this.kernelRow(from + at, new Map(), false));
+    const rows = Array.from({ length: to - from + 1 }, (_, at) => this.kernelRow(from + at, new Map()));
     row.after(...rows);
   }
 

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how the runs so far were compared, beyond how far they scatter.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::estimate::{Estimate, Noise};
 
@@ -67,12 +67,33 @@ fn runs_until(made: usize, enough: impl Fn(usize) -> bool) -> MoreRuns {
     MoreRuns::About(plenty - made)
 }
 
+/// The chance that `most` runs a side will show a difference at `level`, if it is what it looks like now (conditional power under the
+/// current trend; Lan, Wittes, *The B-value*, Biometrics 1988). To stop where it is small adds no false finding. `None` when nothing
+/// is known of how runs scatter.
+pub fn chance_to_show(estimate: &Estimate, most: usize, level: f64) -> Option<f64> {
+    let noise = estimate.noise?;
+    let left = most.saturating_sub(noise.runs);
+    let beyond =
+        noise.shift.abs() - quantile(noise, most, 1.0 - level / 2.0) * noise.deviation / (most as f64).sqrt();
+    // What the runs to come still move the mean of all by.
+    let open = noise.deviation * (left as f64).sqrt() / most as f64;
+    if open == 0.0 {
+        return Some(if beyond > 0.0 { 1.0 } else { 0.0 });
+    }
+    Normal::standard().cdf(beyond / open).into()
+}
+
 /// How far the truth must lie from a bound for so many runs to see it with [`POWER`].
 fn half_width(noise: Noise, runs: usize, level: f64) -> f64 {
-    let freedom = (noise.freedom_per_run * (runs - 1)) as f64;
-    let Ok(distribution) = StudentsT::new(0.0, 1.0, freedom) else { return f64::INFINITY };
-    let quantiles = distribution.inverse_cdf(1.0 - level / 2.0) + distribution.inverse_cdf(POWER);
+    let quantiles = quantile(noise, runs, 1.0 - level / 2.0) + quantile(noise, runs, POWER);
     quantiles * noise.deviation / (runs as f64).sqrt()
+}
+
+/// The quantile of the mean of so many runs, in standard errors.
+fn quantile(noise: Noise, runs: usize, probability: f64) -> f64 {
+    let freedom = (noise.freedom_per_run * (runs - 1)) as f64;
+    StudentsT::new(0.0, 1.0, freedom)
+        .map_or(f64::INFINITY, |distribution| distribution.inverse_cdf(probability))
 }
 
 #[cfg(test)]
@@ -92,6 +113,31 @@ mod tests {
             let runs = more_runs(&estimate, 0.0, 0.05);
             assert_eq!(runs, Some(MoreRuns::About(expected - 2)), "{shift} {freedom_per_run}");
         }
+    }
+
+    /// Half of the runs with half of what is needed: the trend leads just there, so the chance is one half. A trend of nothing hardly
+    /// gets there, and a trend of twice as much nearly always.
+    #[test]
+    fn what_a_trend_leads_to() {
+        let (most, level) = (200, 0.05);
+        let chance = |errors: f64| {
+            let noise = Noise {
+                shift: errors / (most as f64).sqrt(),
+                deviation: 1.0,
+                freedom_per_run: 1,
+                runs: 100,
+                is_log: true,
+            };
+            chance_to_show(&Estimate { noise: Some(noise), ..Estimate::only(Some(1.0)) }, most, level)
+                .expect("noise")
+        };
+        let needed = 1.972;
+        assert!((chance(needed) - 0.5).abs() < 0.001, "{}", chance(needed));
+        // The rest of the way is 1.972 against a scatter of the square root of one half.
+        assert!((chance(0.0) - 0.0026).abs() < 0.0002, "{}", chance(0.0));
+        assert!(chance(2.0 * needed) > 0.997);
+        assert_eq!(chance_to_show(&paired(&[1.0], &[2.0]), 9, 0.05), None);
+        assert_eq!(chance_to_show(&paired(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]), 9, 0.05), Some(1.0));
     }
 
     #[test]

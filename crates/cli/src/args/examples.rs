@@ -57,6 +57,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "fairlab watch --follow --over src:linux@origin/master --out watched",
                 "what came to a branch since the last time",
             ),
+            (
+                "fairlab watch --over src:debian:6.1,src:debian:6.12 --on ray://head.example:10001",
+                "a list of kernels, on a cluster",
+            ),
         ],
     ),
     ("watch list", &[("fairlab watch list examples/catalogue", "the cases")]),
@@ -83,6 +87,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "try",
         &[
             ("fairlab try --patch mine.patch --on ~/linux", "a patch to a tree"),
+            ("fairlab try --patch mine.patch --on debian:6.12", "a patch to Debian's source of 6.12"),
             (
                 "fairlab try --patch v6.11..v6.12 --on ~/linux --machine laptop8",
                 "a range of commits, on one machine",

@@ -66,20 +66,23 @@ const CATALOGUE: &str = "examples/catalogue";
 #[derive(Debug, Args)]
 pub struct WatchRunArgs {
     /// The kernels: FROM..TO, commit by commit through the model's log (v4.18..v7.3), or through the commits of a repository that touch the
-    /// scheduler (src:DIR@A..B).
+    /// scheduler (src:DIR@A..B). Or a list of any, each compared with the one before it: src:debian:6.1,src:debian:6.12,v6.12.
     #[arg(long, value_name = "RANGE", required = true)]
     pub over: Option<String>,
     /// The range begins where the earlier watch in --out ended, and --over names its end: src:DIR@BRANCH, v7.3.
     #[arg(long, requires = "out")]
     pub follow: bool,
+    /// Instead of the code of trees their models run: each the release of its Makefile, with the commits that its sources show.
+    #[arg(long)]
+    pub modelled: bool,
     /// Folders or files of cases; 'fairlab watch keys' lists what a case says.
     #[arg(value_name = "CATALOGUE", default_value = CATALOGUE)]
     pub catalogue: Vec<PathBuf>,
     /// The folder for watch.json, the page, and all that was measured: cells.parquet, series/CASE.csv. What an earlier watch left there tells what is new.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Looks at each kernel once, with chance, where otherwise it runs with two seeds and without chance; and makes 9 runs of a kernel at
-    /// most.
+    /// Looks at each kernel once, with chance, where otherwise it runs with two seeds and without chance; and makes 14 runs of a kernel
+    /// at most.
     #[arg(long)]
     pub quick: bool,
     /// The most runs of each kernel that differs; as many again confirm a finding.
@@ -93,6 +96,10 @@ pub struct WatchRunArgs {
     /// How many runs go on at once; by default one per CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
+    /// Where runs are made: threads of this host, or a Ray cluster, by its client server (ray://HOST:PORT) or by this host's configuration
+    /// (ray). A cluster needs Python with the package fairlab. Results do not depend on it.
+    #[arg(long, value_name = "PLACE", default_value = "threads", conflicts_with = "jobs")]
+    pub on: String,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: WatchFormat,

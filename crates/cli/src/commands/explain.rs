@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fairlab_analysis::explain::answer::to_json;
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
+use fairlab_change::causes::rule;
 use fairlab_event::ShownPath;
 use fairlab_page::excerpt::StoriesRecorder;
 use serde_json::{Value, json};
@@ -11,10 +12,12 @@ use serde_json::{Value, json};
 use super::trace;
 use crate::args::{ExplainArgs, PageStyle};
 use crate::error::CliError;
+use crate::export::of_waiting;
 
 pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
-    let mut explain = Explain::new(ExplainOptions { chosen: args.chosen.chosen(), worst: args.worst });
+    let options = ExplainOptions { chosen: args.chosen.chosen(), worst: args.worst };
+    let mut explain = Explain::new(options).with_sums(rule);
     let (stats, provenance) = args.trace.read_whole("explain", &mut explain)?;
     let nothing = |nothing| trace::nothing(&args.trace.file, &nothing);
     explain.check().map_err(nothing)?;
@@ -29,7 +32,9 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let title = format!("The worst waits of {}", ShownPath(&args.trace.file));
     let text = || explanation.to_string();
     let drawn = if exports.has_page() { drawn(args, &explanation)? } else { Vec::new() };
-    let parts = || json!({ "text": text(), "excerpts": drawn });
+    let trace = ShownPath(&args.trace.file).to_string();
+    let blame = explanation.waiting.iter().map(|waiting| of_waiting(&trace, waiting)).collect::<Vec<_>>();
+    let parts = || json!({ "text": text(), "excerpts": drawn, "blame": blame });
     let shape = (args.trace.format, PageStyle::Fairlab);
     exports.answer_with(&title, (&provenance, &answer), shape, (&parts, &text))
 }

@@ -6,6 +6,7 @@ use fairlab_analysis::by_name::{CpuDomainNumbers, MachinePlaces, NamesWanted};
 use fairlab_analysis::summary::answer::SummaryAnswer;
 use fairlab_analysis::summary::text::SummaryText;
 use fairlab_analysis::summary::{SummaryOptions, SummaryReport};
+use fairlab_change::causes::rule;
 use fairlab_event::{Cpu, ShownPath};
 use fairlab_lab::merge::MergedCounts;
 use fairlab_lab::read_trace::{SummaryOfTrace, summary_options};
@@ -43,7 +44,7 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
         merged.add(counted.group, &counted.counts, counted.seed);
         super::merge::write(&merged, path, "--counts")?;
     }
-    let mut summary = SummaryOfTrace::new(options).of(args.chosen.chosen());
+    let mut summary = SummaryOfTrace::new(options, rule).of(args.chosen.chosen());
     let mut besides = exports.has_page().then(|| TraceParts::new(args.chosen.chosen()));
     let (stats, provenance) = args.trace.read_whole("summary", &mut (&mut summary, &mut besides))?;
     let summary = summary.into_summary();

@@ -1,6 +1,7 @@
 //! `fairlab try`: what a patch does.
 
 mod brief;
+mod paragraph;
 
 use std::sync::atomic::Ordering;
 
@@ -141,7 +142,11 @@ fn sides(answer: &TryAnswer) -> String {
         format!("{} (Linux {}){with}: {}", side.source, side.release, side.kernels.join(" "))
     };
     let (before, after) = (side(&answer.before), side(&answer.after));
-    format!("before  {before}\nafter   {after}\n")
+    let tree = match &answer.before.tree {
+        Some(tree) if *tree != answer.before.source => format!("tree    {tree}\n"),
+        _ => String::new(),
+    };
+    format!("before  {before}\nafter   {after}\n{tree}")
 }
 
 fn head(answer: &TryAnswer) -> String {
@@ -201,7 +206,7 @@ fn unchanged(answer: &TryAnswer) -> String {
     for (verdict, words) in [
         (MetricVerdict::Equivalent, format!("Equal within {percent} %")),
         (MetricVerdict::Undecided, "Undecided".to_string()),
-        (MetricVerdict::OneCourse, "One course of events, of which nothing follows".to_string()),
+        (MetricVerdict::OneCourse, "Alike in all runs of a side, of which nothing follows".to_string()),
     ] {
         let rows = rows_of(answer, |of| of == verdict);
         if !rows.is_empty() {

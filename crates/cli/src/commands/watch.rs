@@ -7,16 +7,18 @@ mod text;
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use fairlab_event::ShownPath;
 use fairlab_files::write_whole;
 use fairlab_lab::LabError;
-use fairlab_lab::provenance::{Origin, Provenance};
+use fairlab_lab::kernel::origin_of;
+use fairlab_lab::provenance::Provenance;
 use fairlab_report::public::read_all;
 use fairlab_watch::answer::WatchAnswer;
 use fairlab_watch::{
-    CASE_KEYS, Catalogue, FRESH_SEEDS, Screening, WatchCase, WatchEffort, WatchEstimate, WatchSpec,
-    WatchedLine, watch,
+    CASE_KEYS, Catalogue, FRESH_SEEDS, Screening, WatchCase, WatchCrew, WatchEffort, WatchEstimate,
+    WatchSpec, WatchedLine, listed, watch,
 };
 use serde_json::{Value, json};
 
@@ -25,7 +27,7 @@ use crate::args::{AnswerFormat, WatchArgs, WatchCommand, WatchFormat, WatchRunAr
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
-use crate::provenance;
+use crate::{provenance, ray};
 
 /// What an answer is called in its folder.
 const ANSWER: &str = "watch.json";
@@ -34,7 +36,7 @@ const ANSWER: &str = "watch.json";
 const PAGE: &str = "index.html";
 
 /// Runs of a kernel in the quick form.
-const QUICK_RUNS: usize = 9;
+const QUICK_RUNS: usize = 14;
 
 /// Fewer runs do not tell how runs scatter.
 const RUNS_MIN: usize = 4;
@@ -65,16 +67,20 @@ fn run(args: &WatchRunArgs) -> Result<(), CliError> {
     }
     let stop = stop_on_interrupt()?;
     let earlier = args.out.as_deref().map_or(Ok(None), opened)?;
-    let line = WatchedLine::parse(&range_of(args, earlier.as_ref())?, &stop)?;
+    let mut line = line_of(args, earlier.as_ref(), &stop)?;
     if let Some(why) = line.why_empty() {
         return match args.follow {
             true => output::print(&format!("nothing new: {why}\n")),
             false => Err(CliError::bad(why.to_string(), "name kernels with commits between them")),
         };
     }
+    let mut catalogue = catalogue_of(args)?;
+    if args.modelled {
+        modelled(&mut line, &mut catalogue, args.seed, &stop)?;
+    }
     let spec = WatchSpec {
         line,
-        catalogue: catalogue_of(args)?,
+        catalogue,
         screening: if args.quick { Screening::OneSeed } else { Screening::Thorough },
         runs_max: if args.quick { QUICK_RUNS.min(args.runs_max) } else { args.runs_max },
         first_seed: args.seed,
@@ -83,18 +89,20 @@ fn run(args: &WatchRunArgs) -> Result<(), CliError> {
     output::tell(&format!(
         "{kernels} kernels, {cases} cases: at most {runs} runs tell which kernels differ, and further runs by how much"
     ));
+    let crew = ray::of(&args.on, &stop)?.map(|carrier| WatchCrew::new(Box::new(carrier)));
     let progress = ProgressLine::of_steps("watch");
     let (show, tell) = (|done| progress.show(done), |step: &str| progress.tell(step));
     let store = experiment::store(args.kept);
     let effort = WatchEffort {
         jobs: experiment::jobs(args.jobs),
+        crew: crew.as_ref(),
         store: store.as_ref(),
         on_progress: &show,
         tell: &tell,
         stop: &stop,
     };
     let answer = watch(spec, effort)?;
-    drop(progress);
+    drop((crew, progress));
     let new = news(&answer, earlier.as_ref());
     let value =
         output::with_provenance(&provenance_of(&answer, args.seed).of_store(store.as_ref()), json!(answer));
@@ -116,11 +124,27 @@ fn catalogue_of(args: &WatchRunArgs) -> Result<Catalogue, CliError> {
     Ok(Catalogue { cases: cases.into_iter().map(form).collect(), skipped })
 }
 
-/// The range, which may begin where an earlier watch ended.
-fn range_of(args: &WatchRunArgs, earlier: Option<&Value>) -> Result<String, CliError> {
+/// Puts the model of each tree in its place.
+fn modelled(
+    line: &mut WatchedLine,
+    catalogue: &mut Catalogue,
+    first_seed: u64,
+    stop: &AtomicBool,
+) -> Result<(), CliError> {
+    let Some(case) = catalogue.cases.first() else { return Ok(()) };
+    let setting = case.setting(first_seed)?;
+    let progress = ProgressLine::of_steps("watch");
+    for (kernel, error) in line.modelled(&setting, &|step| progress.tell(step), stop) {
+        catalogue.skip(kernel, &error);
+    }
+    Ok(())
+}
+
+/// The kernels, which may begin where an earlier watch ended.
+fn line_of(args: &WatchRunArgs, earlier: Option<&Value>, stop: &AtomicBool) -> Result<WatchedLine, CliError> {
     let over = args.over.clone().unwrap_or_default();
     if !args.follow {
-        return Ok(over);
+        return Ok(WatchedLine::parse(&over, stop)?);
     }
     let kernels = earlier.map_or(&[][..], |earlier| text::elements(&earlier["kernels"]));
     let last = kernels.iter().rev().find_map(|kernel| kernel["name"].as_str()).ok_or_else(|| {
@@ -129,12 +153,18 @@ fn range_of(args: &WatchRunArgs, earlier: Option<&Value>) -> Result<String, CliE
             "watch a range first: --over FROM..TO",
         )
     })?;
+    let names = listed(&over);
+    if names.len() > 1 {
+        let behind = names.iter().rposition(|name| name == last).map_or(0, |at| at + 1);
+        let new = std::iter::once(last.to_string()).chain(names.into_iter().skip(behind));
+        return Ok(WatchedLine::of_list(&new.collect::<Vec<_>>())?);
+    }
     // Commits of one repository are named once.
     let end = over
         .rsplit_once('@')
         .filter(|_| over.starts_with("src:"))
         .map_or(over.as_str(), |(_, revision)| revision);
-    Ok(format!("{last}..{end}"))
+    Ok(WatchedLine::parse(&format!("{last}..{end}"), stop)?)
 }
 
 /// Regressions for sure that an earlier watch did not tell; without one all of them.
@@ -203,9 +233,9 @@ fn print(value: &Value, format: WatchFormat) -> Result<(), CliError> {
 
 fn provenance_of(answer: &WatchAnswer, first_seed: u64) -> Provenance {
     let mut names = answer.kernels.iter().filter_map(|kernel| kernel.name.as_deref());
-    let origin = if answer.range.starts_with("src:") { Origin::Driven } else { Origin::Modelled };
+    let all = names.clone().map(origin_of).fold(provenance::here(), Provenance::by);
     let ends = [names.next(), names.next_back()].into_iter().flatten();
-    let all = ends.fold(provenance::here().by(origin), Provenance::kernel);
+    let all = ends.fold(all, Provenance::kernel);
     let machines = answer.cases.iter().map(|case| &case.machine);
     let found = answer.cases.iter().flat_map(|case| &case.classes).map(|class| class.runs).max();
     let fresh = answer.findings.iter().filter_map(|finding| finding.fresh).map(|fresh| fresh.runs).max();

@@ -7,10 +7,11 @@ use fairlab_analysis::blame::report::BlameReport;
 use fairlab_analysis::blame::text::{headline, who};
 use fairlab_analysis::blame::{Blame, BlameOptions};
 use fairlab_analysis::selector::TraceSelector;
-use fairlab_analysis::summary::{SummaryReport, TaskWaitSummary, ValueSpread, WaitSpreads};
+use fairlab_analysis::summary::{
+    SummaryOptions, SummaryReport, TaskWaitSummary, TraceSummary, ValueSpread, WaitSpreads,
+};
 use fairlab_change::causes::rule;
 use fairlab_event::{Cpu, Event, Pid, Sink, System};
-use fairlab_lab::read_trace::SummaryOfTrace;
 use serde_json::{Value, json};
 
 use super::parts::drawn_side;
@@ -20,7 +21,7 @@ const NAMES: usize = 5;
 
 /// Takes a trace's events for the page about it.
 pub struct TraceParts {
-    summary: SummaryOfTrace,
+    summary: TraceSummary,
     blame: Blame,
 }
 
@@ -28,16 +29,19 @@ impl TraceParts {
     /// Of the waits that are chosen.
     pub fn new(chosen: TraceSelector) -> TraceParts {
         let options = BlameOptions { chosen: chosen.clone(), by_thread: false, rule_words: rule };
-        TraceParts { summary: SummaryOfTrace::new(None).of(chosen), blame: Blame::new(options) }
+        TraceParts {
+            summary: TraceSummary::new(SummaryOptions::default()).of(chosen),
+            blame: Blame::new(options),
+        }
     }
 
     /// The page's parts; what the trace does not tell is left out.
     pub fn data(self, trace: &str) -> Value {
-        let summary = self.summary.into_summary().finish().ok();
+        let summary = self.summary.finish().ok();
         let blame = self.blame.finish().ok();
         json!({
             "distributions": summary.map_or_else(Vec::new, |summary| distributions(&summary)),
-            "blame": blame.map_or_else(Vec::new, |waiting| vec![told(trace, &waiting)]),
+            "blame": blame.map_or_else(Vec::new, |waiting| vec![of_waiting(trace, &waiting)]),
         })
     }
 }
@@ -68,10 +72,11 @@ pub fn with_text(parts: &Value, text: &str) -> Value {
 
 /// Sums of who makes tasks wait, with the words that the program has for them.
 pub fn of_blame(sides: &[BlameSide]) -> Vec<Value> {
-    sides.iter().map(|side| told(&side.trace, &side.waiting)).collect()
+    sides.iter().map(|side| of_waiting(&side.trace, &side.waiting)).collect()
 }
 
-fn told(trace: &str, waiting: &BlameReport) -> Value {
+/// The sums of one trace.
+pub fn of_waiting(trace: &str, waiting: &BlameReport) -> Value {
     let culprits = waiting.culprits.iter().map(who).collect::<Vec<_>>();
     json!({ "trace": trace, "headline": headline(waiting), "who": culprits, "waiting": waiting })
 }

@@ -90,6 +90,29 @@ fn a_regression_is_told_once_and_its_range_goes_on_where_it_ended() {
 }
 
 #[test]
+fn a_list_is_watched_as_it_stands_and_goes_on_behind_its_end() {
+    let folder = Folder::new("listed");
+    folder.case("schbench.toml", SCHBENCH, "'switches_per_work'");
+    let (catalogue, out) = (folder.path("catalogue"), folder.path("out"));
+    let watched = |over: &str, more: &[&str]| {
+        let line = ["watch", "--over", over, "--quick", &catalogue, "--out", &out, "--format", "json"];
+        let output = fairlab(&[&line, more].concat());
+        let answer = serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default();
+        (output.status.code(), answer, text(&output))
+    };
+    let (code, answer, _) = watched("v6.12,v6.11", &[]);
+    schema::holds(&answer, "watch-1");
+    let finding = &answer["findings"][0];
+    let told = (code, &finding["verdict"], &finding["steps"][0]["commit"]);
+    assert_eq!(told, (Some(0), &Value::from("better"), &Value::from("v6.11")), "{answer:#}");
+    let (_, answer, _) = watched("v6.12,v6.11,v6.10", &["--follow"]);
+    let names = answer["kernels"].as_array().expect("kernels").iter().map(|kernel| &kernel["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["v6.11", "v6.10"]);
+    let (code, _, said) = watched("v6.12,v6.11,v6.10", &["--follow"]);
+    assert_eq!((code, said.as_str()), (Some(0), "nothing new: nothing is listed behind v6.10\n"));
+}
+
+#[test]
 fn a_catalogue_is_listed() {
     let folder = Folder::new("list");
     folder.case("one.toml", SCHBENCH, "'p99'");
@@ -114,6 +137,7 @@ fn what_cannot_be_watched_is_refused_in_one_line() {
     for (words, fragment) in [
         (&["watch", "--over", "v6.6", &catalogue][..], "no range"),
         (&["watch", "--over", "v6.6..v6.6", &catalogue], "no change"),
+        (&["watch", "--over", "v6.6,host", &catalogue], "host is a kernel as it is"),
         (&["watch", "--over", "v6.5..v6.6", &empty], "no case"),
         (&["watch", "--over", "v6.5..v6.6", "/nonexistent"], "/nonexistent"),
         (&["watch", "--over", "v6.5..v6.6", &catalogue, "--runs-max", "2"], "2 runs"),

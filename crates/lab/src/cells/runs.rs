@@ -209,7 +209,7 @@ pub(crate) fn read_run(fields: &Value) -> Option<RunResult> {
     })
 }
 
-/// Runs of one machine, workload and time.
+/// Runs of one time.
 struct RunCells<'s>(&'s [RunSpec]);
 
 static TRIALS: CellKind = CellKind { schema: "fairlab/trials-journal/1", name: "search" };
@@ -241,14 +241,21 @@ impl CellList for RunCells<'_> {
 }
 
 impl RunCells<'_> {
+    /// What a run's machine is called: by the first run that has one equal to it.
+    fn machine(&self, number: usize) -> usize {
+        let machine = &self.0[number].machine;
+        self.0.iter().position(|other| other.machine == *machine).unwrap_or(number)
+    }
+
     fn batch_of(&self, numbers: &[usize]) -> TrialBatch {
         let mut ground = BatchCommon::default();
-        let cells = numbers.iter().map(|&number| ground.add(number, &self.0[number], 0)).collect();
+        let cells = numbers.iter().map(|&number| ground.add(number, &self.0[number], self.machine(number)));
+        let cells = cells.collect();
         TrialBatch { ground, cells }
     }
 }
 
-/// Does every run, as [`run_missing`] does, wherever. Those for a crew have one machine, workload and time, and leave no trace. Those that a
+/// Does every run, as [`run_missing`] does, wherever. Those for a crew have one time, and leave no trace. Those that a
 /// store keeps are not made.
 ///
 /// # Errors

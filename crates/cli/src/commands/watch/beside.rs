@@ -52,14 +52,20 @@ pub fn to_text(answer: &Value, other: &Value) -> String {
     )
 }
 
-/// Whether two ids name one commit: one may be shorter.
-fn is_same(one: &str, other: &str) -> bool {
-    !one.is_empty() && !other.is_empty() && (one.starts_with(other) || other.starts_with(one))
+/// Whether two steps are one commit: by their ids, of which one may be shorter, or by their subjects, which a commit keeps where it is
+/// taken back.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let both = |key: &str| {
+        let [one, other] = [one, other].map(|step| step[key].as_str().unwrap_or_default());
+        (!one.is_empty() && !other.is_empty()).then_some((one, other))
+    };
+    both("commit").is_some_and(|(one, other)| one.starts_with(other) || other.starts_with(one))
+        || both("subject").is_some_and(|(one, other)| one == other)
 }
 
 fn beside(finding: &Value, other: &Value) -> Beside {
-    let commit = commit_of(finding);
-    let leads = |step: &Value| step["commit"].as_str().is_some_and(|id| is_same(id, commit));
+    let last = elements(&finding["steps"]).last().unwrap_or(&Value::Null);
+    let leads = |step: &Value| is_same(step, last);
     let Some(kernel) = elements(&other["kernels"]).iter().find(|kernel| leads(&kernel["step"])) else {
         return Beside::NotAsked;
     };
@@ -96,14 +102,17 @@ mod tests {
     #[test]
     fn each_change_is_looked_up_in_the_other_watch() {
         let commits = ["aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd", "eeeeeeeeeeee"];
-        let answer = json!({ "findings": commits.map(|commit| finding(commit, "pipe", "worse")) });
+        let mut answer = json!({ "findings": commits.map(|commit| finding(commit, "pipe", "worse")) });
+        answer["findings"][3]["steps"][0] =
+            json!({ "commit": "0123456789ab", "subject": "sched/fair: Taken back" });
         let kernel = |name: Option<&str>, commit: &str| json!({ "name": name, "step": { "commit": commit } });
-        let other = json!({
+        let mut other = json!({
             "kernels": [kernel(Some("a"), "aaaaaaaaaaaa1234"), kernel(None, "bbbbbbbbbbbb"), kernel(Some("c"), "cccccccccccc"),
-                        kernel(Some("d"), "dddddddddddd")],
+                        { "name": "d", "step": { "commit": "dddddddddddd", "subject": "sched/fair: Taken back" } }],
             "cases": [{ "name": "pipe" }],
             "findings": [finding("aaaaaaaaaaaa1234", "pipe", "worse"), finding("dddddddddddd", "pipe", "better")],
         });
+        other["findings"][1]["steps"][0]["subject"] = json!("sched/fair: Taken back");
         let ratio = "0.500 (0.400 to 0.600)".to_string();
         let found =
             text::confirmed(&answer).into_iter().map(|finding| beside(finding, &other)).collect::<Vec<_>>();
