@@ -57,7 +57,7 @@ const BRIEF: usize = 5;
 const PART_NAMED: f64 = 0.05;
 
 /// Who had the CPU, in a table.
-pub(super) fn who(row: &CulpritRow) -> String {
+pub fn who(row: &CulpritRow) -> String {
     let name = &row.runner;
     match row.behind {
         WaitBehind::KernelThread => format!("{name} (kernel thread)"),

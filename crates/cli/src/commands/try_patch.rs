@@ -18,6 +18,7 @@ use serde_json::json;
 use super::experiment;
 use crate::args::{PageStyle, TryArgs};
 use crate::error::CliError;
+use crate::export::directions;
 use crate::numbers::{metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
@@ -73,7 +74,8 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
     let text = || to_text(&answer, args.layout);
     let printed = || if args.explain { text() } else { brief::to_text(&answer, args.layout) };
     let shape = (args.format, args.layout);
-    exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text, &printed])?;
+    let parts = || json!({ "text": text(), "directions": directions(answer.rows.iter().map(|row| row.metric.as_str())) });
+    exports.answer_with(&title, (&provenance, &|| json!(answer)), shape, (&parts, &printed))?;
     if answer.partial { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
