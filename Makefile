@@ -29,7 +29,7 @@ TRACES ?=
 # The release that `make oracle` follows; without, all.
 RELEASE ?=
 
-.PHONY: help run install deb book python test lint bench fidelity oracle guest-arm64 web pictures instructions
+.PHONY: help run install deb book python wheel test lint bench fidelity oracle guest-arm64 web pictures instructions
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -52,8 +52,12 @@ book: ## build docs/ as a book into target/book/html, and follow each of its lin
 	@$(STEP) book scripts/book
 	@ls target/book/html/docs/index.html
 
-python: ## build the Python package and install it into target/python, which `target/python/bin/python` imports
-	@$(STEP) python scripts/with-rust scripts/with-python dist python -c 'import fairlab; print(fairlab.__version__)'
+python: ## build the Python package in a short time and install it into target/python, which `target/python/bin/python` imports
+	@$(STEP) python scripts/with-rust scripts/with-python wheel python -c 'import fairlab; print(fairlab.__version__)'
+	@ls target/wheels/wheel/*.whl
+
+wheel: ## the Python package as users get it, optimised across crates, in target/wheels/dist
+	@$(STEP) wheel scripts/with-rust scripts/with-python dist python -c 'import fairlab; print(fairlab.__version__)'
 	@ls target/wheels/dist/*.whl
 
 test: ## what CI runs: lint, build, all tests; ends with one summary line

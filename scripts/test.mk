@@ -12,6 +12,10 @@ STEP := scripts/step
 export RUSTC_WORKSPACE_WRAPPER := $(CURDIR)/scripts/linted-rustc
 export CLIPPY_ARGS := -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 
+# The Python package is built for every interpreter alike, here and by scripts/wheel-cargo.
+export PYO3_NO_PYTHON := 1
+export PYO3_BUILD_EXTENSION_MODULE := 1
+
 # On a slow machine what takes long would say so, among what tests look at.
 export FAIRLAB_PROGRESS := off
 

@@ -570,6 +570,12 @@ class Summary(Answer):
         return _table(self.json["comms"], columns)
 
     @property
+    def culprits(self) -> Table:
+        """A row a culprit of one of the names that waited most: what had the CPU, over all waits of that name."""
+        pairs = [(name, row) for name in self.json["waiting"] for row in name["culprits"]]
+        return _table(pairs, [("waiter", "text", lambda pair: pair[0]["whose"][0]), *_CULPRITS])
+
+    @property
     def table(self) -> Table:
         """The tasks."""
         return self.tasks
@@ -608,6 +614,19 @@ class Latency(Answer):
         return _plots.delays(self.json, tasks)
 
 
+_CULPRITS: Spec = [
+    ("behind", "text", lambda pair: pair[1]["behind"]),
+    ("runner", "text", lambda pair: pair[1]["runner"]),
+    ("time", "duration", lambda pair: pair[1]["time_ns"]),
+    ("share", "number", lambda pair: pair[1]["share"]),
+    ("tail_share", "number", lambda pair: pair[1]["tail_share"]),
+    ("stretches", "count", lambda pair: pair[1]["stretches"]),
+    ("longest", "duration", lambda pair: pair[1]["longest_ns"]),
+    ("beside_idle", "duration", lambda pair: pair[1]["beside_idle_ns"]),
+]
+"""Columns of culprits: pairs of whatever, and what blame says of one."""
+
+
 class Blame(Answer):
     """Who makes tasks wait, in all."""
 
@@ -627,19 +646,9 @@ class Blame(Answer):
     @property
     def culprits(self) -> Table:
         """A row a culprit: what had the CPU, for how long, in how many stretches, its share in all waiting and in the longest waits."""
-        columns: Spec = [
-            ("side", "count", lambda pair: pair[0]),
-            ("behind", "text", lambda pair: pair[1]["behind"]),
-            ("runner", "text", lambda pair: pair[1]["runner"]),
-            ("time", "duration", lambda pair: pair[1]["time_ns"]),
-            ("share", "number", lambda pair: pair[1]["share"]),
-            ("tail_share", "number", lambda pair: pair[1]["tail_share"]),
-            ("stretches", "count", lambda pair: pair[1]["stretches"]),
-            ("longest", "duration", lambda pair: pair[1]["longest_ns"]),
-            ("beside_idle", "duration", lambda pair: pair[1]["beside_idle_ns"]),
-        ]
         sides = range(len(self.json["sides"]))
-        return _table([(side, row) for side in sides for row in self._side(side)["culprits"]], columns)
+        rows = [(side, row) for side in sides for row in self._side(side)["culprits"]]
+        return _table(rows, [("side", "count", lambda pair: pair[0]), *_CULPRITS])
 
     @property
     def wakers(self) -> Table:
@@ -679,6 +688,16 @@ class Explanation(Answer):
         super().__init__(json)
         self.texts: list[str] = texts
         """The stories, as the program tells them."""
+
+    @property
+    def waiting(self) -> Json:
+        """All waits summed, as :func:`fairlab.blame` tells them."""
+        return dict(self.json["waiting"])
+
+    @property
+    def culprits(self) -> Table:
+        """A row a culprit: what had the CPU, over all waits."""
+        return _table([(0, row) for row in self.waiting["culprits"]], _CULPRITS)
 
     @property
     def stories(self) -> Table:

@@ -6,6 +6,7 @@ Must not know: what stands in them.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,7 @@ class Table:
     def __init__(self, columns: Mapping[str, tuple[str, Sequence[Any]]]) -> None:
         """Columns: each name with its kind (text, integer, count, number, truth, duration, time) and its values."""
         self._columns = {name: list(values) for name, (_, values) in columns.items()}
+        self._kinds = {name: kind for name, (kind, _) in columns.items()}
         parts = [(name, kind, values) for name, (kind, values) in columns.items()]
         self._native = _native.Table.of_columns(parts)
 
@@ -94,15 +96,39 @@ class Table:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self._columns)
         rows = []
         for row, _ in zip(self.rows(), range(ROWS_SHOWN)):
-            rows.append("".join(f"<td>{html.escape(shown(value))}</td>" for value in row.values()))
+            cells = (shown(value, self._kinds[name]) for name, value in row.items())
+            rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
         left = len(self) - len(rows)
         more = f"<p>{left} more rows</p>" if left > 0 else ""
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def shown(value: Any) -> str:
-    """A value as a cell shows it."""
+def shown(value: Any, kind: str = "") -> str:
+    """A value as a cell shows it: numbers with four digits that mean something, times in a unit that reads well."""
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if kind == "duration":
+        return span(value)
+    if kind == "time":
+        # As ftrace prints it: cut to microseconds.
+        return f"{value // 10**9}.{value % 10**9 // 1000:06d} s"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def number(value: float) -> str:
+    """A number with four significant digits, and a power of ten only where it is tiny: 14,360,000, 0.4133, 9.4e-07."""
+    if value != 0 and abs(value) < 1e-4:
+        return f"{value:.2g}"
+    if abs(value) < 9999.5 or not math.isfinite(value):
+        return f"{value:.4g}"
+    left_out = 10 ** (math.floor(math.log10(abs(value))) - 3)
+    return f"{round(value / left_out) * left_out:,}"
+
+
+def span(nanoseconds: int) -> str:
+    """A span with four significant digits: 14.36 ms."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if abs(nanoseconds) >= size:
+            return f"{number(nanoseconds / size)} {unit}"
+    return f"{nanoseconds} ns"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import fairlab
+import marimo
 import pandas
 import polars
 import pyarrow
 import pyarrow.compute
 import pytest
+from IPython.core.formatters import DisplayFormatter
 
 from conftest import TRACE
 
@@ -76,11 +79,58 @@ def test_names_cannot_become_markup() -> None:
     assert "<script" not in text and "<b>" not in text and "&lt;script&gt;" in text and "10 more rows" in text
 
 
+def test_cells_have_digits_that_mean_something() -> None:
+    values: list[float] = [14356200.7, 9.40887e-07, 0.413342, 1.0, 9999.96, 123456789012.0, 0.0, -25600.4]
+    spans = [68054466272, 8018005, 950, 0, 1500, None, -2000, 1]
+    table = fairlab.Table({"number": ("number", values), "span": ("duration", spans)})
+    cells = re.findall(r"<td>([^<]*)</td>", table._repr_html_())
+    assert cells[::2] == ["14,360,000", "9.4e-07", "0.4133", "1", "10,000", "123,500,000,000", "0", "-25,600"]
+    assert cells[1::2] == ["68.05 s", "8.018 ms", "950 ns", "0 ns", "1.5 us", "", "-2 us", "1 ns"]
+    instants = fairlab.Table({"at": ("time", [1356933304895, 5])})
+    assert re.findall(r"<td>([^<]*)</td>", instants._repr_html_()) == ["1356.933304 s", "0.000000 s"]
+
+
+def test_marimo_shows_tables_and_charts(latency: fairlab.Latency) -> None:
+    """As its cells show them: an object's own page of HTML, and a chart by its kind."""
+    shown = marimo.as_html(latency)
+    assert "hackbench" in shown.text and "<table>" in shown.text
+    assert "<table>" in marimo.as_html(latency.tasks).text
+    assert "vegalite" in marimo.as_html(latency.plot()).text
+
+
+def test_jupyter_shows_tables_and_charts(latency: fairlab.Latency) -> None:
+    """As IPython's formatters see them, which Jupyter, VS Code and Colab use."""
+    format_of = DisplayFormatter().format
+    data, _ = format_of(latency)
+    assert "<table>" in data["text/html"] and data["text/plain"].startswith("<fairlab.Latency of")
+    data, _ = format_of(latency.tasks)
+    assert "<table>" in data["text/html"] and data["text/plain"].startswith("<fairlab.Table: ")
+    data, _ = format_of(latency.plot())
+    assert "vega-embed" in data["text/html"]
+
+
+def test_pandas_and_polars_show_frames(latency: fairlab.Latency) -> None:
+    assert "hackbench" in latency.tasks.to_pandas()._repr_html_()
+    frame = latency.tasks.to_polars()
+    assert "hackbench" in frame._repr_html_() and "duration[ns]" in frame._repr_html_()
+
+
 def test_answers_are_shown(latency: fairlab.Latency) -> None:
     text = latency._repr_html_()
     assert "fairlab latency" in text and "hackbench" in text and text.count("<tr>") >= 2
     assert repr(latency).startswith("<fairlab.Latency of 'fairlab latency ")
     assert isinstance(latency.tasks.to_pandas(), pandas.DataFrame)
+
+
+def test_sums_of_waits_stand_in_summary_and_explain_too() -> None:
+    blamed = fairlab.blame(TRACE)
+    explained, summed = fairlab.explain(TRACE), fairlab.summary(TRACE)
+    assert explained.waiting == blamed.waiting
+    assert list(explained.culprits.rows()) == [{name: value for name, value in row.items() if name != "side"} for row in blamed.culprits.rows()]
+    names = {row["waiter"]: row["wait_ns"] for row in blamed.waiting["waiters"]}
+    for waiting in summed.json["waiting"]:
+        rows = [row for row in summed.culprits.rows() if row["waiter"] == waiting["whose"][0]]
+        assert sum(row["time"] for row in rows) == waiting["wait_ns"] == names[waiting["whose"][0]]
 
 
 def test_plots_are_charts() -> None:

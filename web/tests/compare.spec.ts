@@ -46,19 +46,38 @@ test("every verdict is there, with the figures that the text output has", async 
   const rows = page.locator("#verdicts tbody tr");
   await expect(rows).toHaveCount(told.length);
   expect(told.length).toBeGreaterThan(10);
-  for (const [at, [name, baseline, kernel, ratio, interval, verdict]] of told.entries()) {
-    const cells = (await rows.nth(at).locator("th, td").allInnerTexts()).map((cell) => cell.trim());
-    expect([cells[0], cells[1], cells[2], cells[3], cells[5]]).toEqual([name, baseline, kernel, ratio, interval]);
+  for (const [name, baseline, kernel, ratio, interval, verdict] of told) {
+    const row = rows.filter({ has: page.locator(".metric").getByText(name ?? "", { exact: true }) });
+    const cells = (await row.locator("th, td").allInnerTexts()).map((cell) => cell.trim());
+    expect([cells[0]?.split("\n")[0], cells[1], cells[2], cells[3], cells[5]]).toEqual([name, baseline, kernel, ratio, interval]);
     expect(cells[6]).toContain(verdict);
   }
   await expect(rows.locator("svg[role=img]")).toHaveCount(told.length);
+});
+
+test("the largest sure change stands on top, and what is undecided last", async ({ page, answer }) => {
+  await open(page, answer.html);
+  const sure = /better|worse|changed/;
+  await expect(page.locator(".findings .finding").first()).toHaveText(/(lower|higher|times) .*than|times/);
+  await expect(page.locator(".findings .finding .verdict").first()).toHaveText(sure);
+  const verdicts = await page.locator("#verdicts tbody .verdict").allInnerTexts();
+  const ranks = verdicts.map((verdict) => (sure.test(verdict) ? 0 : verdict.includes("equivalent") ? 1 : 2));
+  expect(ranks).toEqual([...ranks].sort((one, other) => one - other));
+  const metrics = page.locator("#verdicts tbody tr", { has: page.getByText("wakeup_latency_ns_p99", { exact: true }) });
+  await expect(metrics).toContainText("lower is better");
+  // Each tick of the axis has its number, and the margin can be seen.
+  const ticks = page.locator('#verdicts thead svg g[data-mark="x-axis tick"] path');
+  const numbers = await page.locator("#verdicts thead svg text").allTextContents();
+  expect(numbers.filter((number) => Number(number) > 0)).toHaveLength(await ticks.count());
+  const band = await page.locator("#verdicts tbody svg g[data-mark=rect] rect").first().boundingBox();
+  expect(band?.width).toBeGreaterThanOrEqual(3);
 });
 
 test("an interval is drawn where its numbers lie", async ({ page, answer }) => {
   await open(page, answer.html);
   const at = await page.locator("#verdicts tbody tr").evaluateAll((rows) =>
     rows.flatMap((row) => {
-      const [ratio] = [Number(row.children[3]?.textContent)];
+      const [ratio] = [Number((row.children[3] as HTMLElement).innerText)];
       const dot = row.querySelector("svg g[data-mark=dot] circle");
       return dot === null || !(ratio > 0) ? [] : [{ ratio, x: Number(dot.getAttribute("cx")) }];
     }),
@@ -188,7 +207,10 @@ test("a narrow screen needs no sideways scrolling", async ({ page, answer }) => 
   await page.setViewportSize({ width: 400, height: 800 });
   await open(page, answer.html);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400);
-  await expect(page.locator("#verdicts tbody tr .verdict").first()).toBeInViewport({ ratio: 0 });
+  await expect(page.locator(".findings .finding .verdict").first()).toBeInViewport();
+  // Each number has its label, the interval among them.
+  const labels = await page.locator("#verdicts tbody tr").first().locator(".cell-label:visible").allInnerTexts();
+  expect(labels).toEqual([...KERNELS, "ratio", "95 % interval"]);
 });
 
 test("one file, small, and equal for equal inputs", async ({ answer }) => {

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Page } from "@playwright/test";
 
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -71,4 +72,15 @@ export const test = base.extend<{ watch: Watch }, { folder: string }>({
 export async function open(page: Page, path: string): Promise<void> {
   await page.goto(pathToFileURL(path).href);
   await expect(page.locator("html")).toHaveAttribute("data-drawn", "true");
+}
+
+/** It can be read in both colours, and on a narrow screen. */
+export async function reads(page: Page): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const found = await new AxeBuilder({ page }).analyze();
+    expect(found.violations.map((one) => `${one.id}: ${one.nodes[0]?.html}`)).toEqual([]);
+  }
+  await page.setViewportSize({ width: 400, height: 800 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400);
 }

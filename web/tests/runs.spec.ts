@@ -1,10 +1,9 @@
 // Pages of runs, of gates, and of runs that are there already.
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import AxeBuilder from "@axe-core/playwright";
-import { expect, type Page } from "@playwright/test";
-import { fairlab, open, test } from "./program.js";
+import { expect } from "@playwright/test";
+import { fairlab, open, reads, test } from "./program.js";
 
 const SCHBENCH = ["schbench", "-m", "1", "-t", "6", "--machine", "vm4", "--duration", "1s"] as const;
 
@@ -12,17 +11,6 @@ const SCHBENCH = ["schbench", "-m", "1", "-t", "6", "--machine", "vm4", "--durat
 function made(path: string): string {
   mkdirSync(dirname(path), { recursive: true });
   return path;
-}
-
-/** It can be read in both colours, and on a narrow screen. */
-async function reads(page: Page): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    const found = await new AxeBuilder({ page }).analyze();
-    expect(found.violations.map((one) => `${one.id}: ${one.nodes[0]?.html}`)).toEqual([]);
-  }
-  await page.setViewportSize({ width: 400, height: 800 });
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400);
 }
 
 test("a gate is drawn, each rule with its bound and its interval", async ({ page, folder }) => {
@@ -72,6 +60,9 @@ test("runs have their metrics, distributions and longest wait", async ({ page, f
   await expect(excerpts).toHaveCount(2);
   expect(await excerpts.first().locator("svg").getAttribute("aria-label")).toMatch(/waited \S+ (us|ms)$/);
   await expect(page.locator("#excerpts pre").first()).toContainText("waited");
+  // The picture comes before the tables, and tiles break no words.
+  await expect(page.locator("main h2").first()).toHaveText("The longest waits");
+  for (const tile of await page.locator(".figures dt").all()) expect((await tile.boundingBox())?.height).toBeLessThan(45);
   expect(await excerpts.first().locator("g[data-mark=bar] rect").count()).toBeGreaterThan(3);
   await expect(page.locator("#printed pre")).toContainText("Latency percentiles (usec)");
   await page.locator("#digests summary").click();
@@ -118,4 +109,46 @@ test("hosts, and folders of traces, have distributions", async ({ page, folder }
   const number = (text: string): number => Number(text.replace(/\D/g, ""));
   web.forEach((text, at) => expect(number(text)).toBeLessThan(number(all[at] ?? "0")));
   expect(web.length).toBe(2);
+});
+
+test("a sweep's folder of pages: cells, their longest waits and timelines lead to each other", async ({ page, folder }) => {
+  const [file, out, pages] = [join(folder, "few.toml"), join(folder, "few"), join(folder, "few-pages")];
+  writeFileSync(file, 'kernels = ["v6.5", "v6.12"]\nmachines = ["vm4"]\nworkloads = ["schbench -m 1 -t {threads} -c 2000 -s 1000 -r 0"]\nseeds = 2\nduration_ms = 100\noptions = { threads = [4, 8] }\n');
+  fairlab("sweep", file, "--out", out, "--export", `${pages}/`);
+  const names = readdirSync(pages).sort();
+  const runs = [1, 2, 3, 4].flatMap((run) => [`run-${run}-timeline.html`, `run-${run}.html`]);
+  expect(names).toEqual(["answer.json", "index.html", ...runs]);
+  await open(page, join(pages, "index.html"));
+  await expect(page.locator("#values figure svg[role=img]")).toHaveAttribute("aria-label", /along threads/);
+  const row = page.locator("#values tbody tr").nth(3);
+  await expect(row).toContainText("8");
+  await row.getByRole("link").click();
+  await expect(page.locator("html")).toHaveAttribute("data-drawn", "true");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("schbench -m 1 -t 8 -c 2000 -s 1000 -r 0 on vm4");
+  await expect(page.locator(".legend").first()).toContainText("v6.12");
+  await expect(page.locator("#excerpts figure svg[role=img]")).toHaveCount(1);
+  await page.getByRole("link", { name: "Timeline of v6.12, seed 1" }).click();
+  await expect(page.locator("html")).toHaveAttribute("data-drawn", "true");
+  await expect(page.locator("h1")).toHaveText("v6.12, seed 1");
+  await page.getByRole("link", { name: "schbench -m 1 -t 8" }).click();
+  await page.getByRole("link", { name: "Sweep of" }).click();
+  await expect(page.locator(".kicker")).toHaveText("Fairlab sweep");
+  // Equal inputs give equal bytes, and what is there is not overwritten.
+  const again = join(folder, "few-again");
+  const bytes = (from: string, name: string): string => readFileSync(join(from, name), "latin1").replaceAll("few-again", "few-pages");
+  fairlab("sweep", file, "--out", out, "--export", `${again}/`);
+  for (const name of names) expect(bytes(again, name) === bytes(pages, name), name).toBe(true);
+  expect(() => fairlab("sweep", file, "--out", out, "--export", `${pages}/`)).toThrow(/status 2: .*exists already/);
+});
+
+test("a run's folder of pages has its timelines", async ({ page, folder }) => {
+  const pages = join(folder, "run-pages");
+  fairlab("run", ...SCHBENCH, "--kernel", "v6.5", "--kernel", "v6.6", "--export", `${pages}/`);
+  await open(page, join(pages, "index.html"));
+  await page.getByRole("link", { name: "Timeline of v6.6, seed 1" }).click();
+  await expect(page.locator("html")).toHaveAttribute("data-drawn", "true");
+  await page.getByRole("link", { name: "schbench -m 1 -t 6 on vm4" }).click();
+  await expect(page.locator(".kicker")).toHaveText("Fairlab run");
+  // Only of runs that can be made again.
+  expect(() => fairlab("latency", "testdata/perf-hackbench.data", "--export", `${pages}-too/`)).toThrow(/status 2: .*end it in \.json or \.html/);
 });

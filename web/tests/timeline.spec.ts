@@ -24,7 +24,7 @@ async function settled(page: Page): Promise<void> {
   await expect(page.getByRole("status")).toContainText("every switch");
 }
 
-test("a trace opens from a file, whole, with its CPUs and worst waits", async ({ page, folder }) => {
+test("a trace opens from a file, on its worst wait, with its CPUs", async ({ page, folder }) => {
   const path = join(folder, "hackbench.html");
   const said = fairlab("view", HACKBENCH, "-o", path);
   expect(said).toContain("open it in a browser");
@@ -37,6 +37,10 @@ test("a trace opens from a file, whole, with its CPUs and worst waits", async ({
   const worst = explained.stories[0]!;
   await expect(page.locator(".wait").first()).toContainText(`${worst.task.comm}:${worst.task.pid}`);
   await expect(page.locator(".wait").first()).toContainText(`${(worst.wait_ns / 1e6).toFixed(1)} ms`);
+  await expect(page.locator(".wait").first()).toContainText(/behind \w+/);
+  await expect(page.locator('.wait[aria-current="true"]')).toHaveCount(1);
+  await expect(page.locator(".story")).toContainText("Who ran instead:");
+  await expect.poll(async () => (await view(page)).to - (await view(page)).from).toBeLessThan(2 * worst.wait_ns);
   await page.getByText("What is visible, as a table").click();
   await expect(page.locator("#table").getByRole("rowheader", { name: "CPU 0", exact: true })).toBeVisible();
 });
@@ -45,6 +49,8 @@ test("one zooms down to a microsecond, by wheel and by keys, and back", async ({
   const path = join(folder, "zoom.html");
   fairlab("view", HACKBENCH, "-o", path);
   await open(page, path);
+  await page.keyboard.press("f");
+  await expect.poll(async () => (await view(page)).from).toBe(0);
   const whole = await view(page);
   const lanes = page.locator("canvas.lanes");
   const box = (await lanes.boundingBox())!;
@@ -160,6 +166,28 @@ test("two traces stand on one line of time, aligned and linked", async ({ page, 
   await page.mouse.move(box.x + 400, box.y + 60);
   for (let turn = 0; turn < 5; turn += 1) await page.mouse.wheel(0, -120);
   await expect.poll(async () => (await page.locator("#table caption").allInnerTexts())[1]).not.toEqual(before[1]);
+});
+
+test("rows of two runs stand in one order, and the help names each key once", async ({ page, folder }) => {
+  const traces = ["v6.5", "v6.6"].map((kernel) => {
+    const trace = join(folder, `${kernel}.dat`);
+    fairlab("run", ..."schbench -m 1 -t 6 --machine vm4 --duration 300ms --kernel".split(" "), kernel, "--trace", trace);
+    return trace;
+  });
+  const path = join(folder, "order.html");
+  fairlab("view", ...traces, "-o", path);
+  await page.setViewportSize({ width: 1200, height: 2000 });
+  await open(page, path);
+  await page.keyboard.press("Backspace");
+  await page.getByText("What is visible, as a table").click();
+  const rows = async (place: number): Promise<string[]> => (await page.locator("#table table").nth(place).getByRole("rowheader").allInnerTexts()).filter((name) => /^schbench:\d+$/.test(name));
+  await expect.poll(async () => (await rows(0)).length).toBeGreaterThan(5);
+  expect(await rows(1)).toEqual(await rows(0));
+  await page.keyboard.press("?");
+  const keys = await page.getByRole("dialog").locator("dt").allInnerTexts();
+  const help = await page.getByRole("dialog").locator("dd").allInnerTexts();
+  expect(new Set(keys).size).toBe(keys.length);
+  expect(new Set(help).size).toBe(help.length);
 });
 
 test("names of tasks cannot become markup", async ({ page, folder }) => {

@@ -2,25 +2,28 @@
 //! and who woke the task.
 //!
 //! [`Causes`] follows each wait and tells its parts. Waits count that end in the chosen time, as in `latency` and `explain`. Memory
-//! depends on names, CPUs and causes, not on waits. Call stacks are left out: the readers carry none.
+//! depends on names, CPUs and causes, not on waits. Call stacks name where tasks slept and were woken (`stacks.rs`).
 //!
 //! Must not know: how a scheduler decides, how sums reach a user.
 
 pub mod answer;
 pub mod change;
 pub mod report;
+mod stacks;
 mod sums;
 pub mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_event::{Cpu, Event, Ns, Pid, Sink, System, Tracepoint};
+use fairlab_event::probes::{ProbeField, ProbePoint};
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, System, TextFields, Tracepoint};
 
 use crate::causes::{CauseDecision, Causes, EndedCauses};
 use crate::selector::{NothingChosen, SelectorState, TraceSelector};
-use crate::tracker::{LeftCpu, StayOnCpu, TrackerChange, UnfinishedStay};
+use crate::tracker::{Departure, LeftCpu, StayOnCpu, TrackerChange, UnfinishedStay};
 use crate::{Census, MissingEvents, Needs};
 use report::BlameReport;
+use stacks::{StackOf, Stacks};
 use sums::{BlameSums, WaitFacts, WakerKind, WokenBy};
 
 /// A rule of the scheduler in words: the kind of decision, and its reason as the kernel's model calls it.
@@ -60,6 +63,9 @@ struct TaskNotes {
     seemed: Ns,
     /// It is among the tasks that are counted.
     is_counted: bool,
+    /// The number of the function in which it slept, and of that in which it was woken; 0: not shown.
+    slept_in: u16,
+    woken_in: u16,
 }
 
 /// Sums up the waits among the events that it is given.
@@ -70,9 +76,15 @@ pub struct Blame {
     causes: Causes,
     /// For each task of the tracker.
     notes: Vec<TaskNotes>,
+    stacks: Stacks,
     /// Tasks that may not run everywhere, by what lies beside the trace.
     affinity_told: BTreeSet<Pid>,
-    sums: BlameSums,
+    /// The waits of each name have sums of their own.
+    tells_waiters: bool,
+    /// A machine's CPUs are bits of one word, as probes fetch them.
+    fits_a_word: bool,
+    /// By the number of the waiter's name; 0 where all waits are in one.
+    sums: BTreeMap<u16, BlameSums>,
     census: Census,
 }
 
@@ -84,10 +96,19 @@ impl Blame {
             choosing: SelectorState::new(options.chosen),
             causes: Causes::of_each_wait(options.by_thread),
             notes: Vec::new(),
+            stacks: Stacks::default(),
             affinity_told: BTreeSet::new(),
-            sums: BlameSums::default(),
+            tells_waiters: false,
+            fits_a_word: false,
+            sums: BTreeMap::new(),
             census: Census::default(),
         }
+    }
+
+    /// Has the waits of each name summed for themselves.
+    #[must_use]
+    pub fn of_each_waiter(self) -> Blame {
+        Blame { tells_waiters: true, ..self }
     }
 
     /// Whether the events so far hold what was chosen.
@@ -103,38 +124,67 @@ impl Blame {
         self.choosing.none_of("wait")
     }
 
-    /// The sums over all events so far.
+    /// The sums over all events so far; of each name apart, those of the first.
     ///
     /// # Errors
     /// There was no `sched_switch`.
     pub fn finish(mut self) -> Result<BlameReport, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
         notices.extend(self.causes.tracker().notices(self.census.total()));
-        for stay in self.causes.tracker().last_stays().collect::<Vec<_>>() {
-            self.ran(&stay);
-        }
-        self.count_still_waiting();
-        if self.sums.woken_while_running.count > 0 {
+        self.end();
+        let sums = self.sums.pop_first().map(|(_, sums)| sums).unwrap_or_default();
+        if sums.woken_while_running.count > 0 {
             notices.push(format!(
                 "{} waits of tasks that were woken while they still ran are counted from the switch on; latency counts them with \
                  --woken-while-running only",
-                self.sums.woken_while_running.count
+                sums.woken_while_running.count
             ));
         }
         let whose = self.choosing.whose().iter().map(ToString::to_string).collect();
-        let span = self.causes.tracker().span().unwrap_or_default();
-        let observed = self.choosing.time().part(span.0, span.1);
-        let told = report::Told { whose, observed, notices, rule_words: self.rule_words };
-        Ok(self.sums.into_report(told, &self.causes))
+        Ok(self.report(sums, whose, notices))
     }
 
-    fn count_still_waiting(&mut self) {
+    /// The sums of each name, those that waited longest first.
+    ///
+    /// # Errors
+    /// There was no `sched_switch`.
+    pub fn finish_each_waiter(mut self) -> Result<Vec<BlameReport>, MissingEvents> {
+        NEEDS.check(&self.census)?;
+        self.end();
+        let names = self.causes.names();
+        let name = |number: u16| names.get(usize::from(number)).or(names.last()).cloned().unwrap_or_default();
+        let sums = std::mem::take(&mut self.sums).into_iter();
+        let report = |(number, sums)| self.report(sums, vec![name(number)], Vec::new());
+        let mut reports = sums.map(report).filter(|report| report.waits > 0).collect::<Vec<_>>();
+        reports.sort_by_key(|report| std::cmp::Reverse(report.wait_ns));
+        Ok(reports)
+    }
+
+    /// Counts what goes on when the trace ends.
+    fn end(&mut self) {
+        for stay in self.causes.tracker().last_stays().collect::<Vec<_>>() {
+            self.ran(&stay);
+        }
         let (_, end) = self.causes.tracker().span().unwrap_or_default();
-        for (task, wait, crossed) in self.causes.tracker().open_waits() {
-            if !crossed && self.choosing.means(self.causes.tracker().task(task).pid) {
-                self.sums.still_waiting.add(end.since(wait.start));
+        for (task, wait, crossed) in self.causes.tracker().open_waits().collect::<Vec<_>>() {
+            if !crossed && self.choosing.means(self.pid(task)) {
+                self.sums_of(task).still_waiting.add(end.since(wait.start));
             }
         }
+    }
+
+    fn report(&self, sums: BlameSums, whose: Vec<String>, notices: Vec<String>) -> BlameReport {
+        let span = self.causes.tracker().span().unwrap_or_default();
+        let observed = self.choosing.time().part(span.0, span.1);
+        let functions = self.stacks.functions();
+        let told = report::Told { whose, observed, notices, functions, rule_words: self.rule_words };
+        sums.into_report(told, &self.causes)
+    }
+
+    /// The sums in which a task's waits count.
+    fn sums_of(&mut self, task: u32) -> &mut BlameSums {
+        let name = if self.tells_waiters { self.causes.name_of(task) } else { 0 };
+        self.sums.entry(name).or_default()
     }
 
     fn notes_mut(&mut self, task: u32) -> &mut TaskNotes {
@@ -153,7 +203,21 @@ impl Blame {
     fn woken(&mut self, task: u32, seemed: Ns, event: &Event<'_>) {
         let waker = self.waker(event);
         let notes = self.notes_mut(task);
-        (notes.waker, notes.seemed) = (Some(waker), seemed);
+        (notes.waker, notes.seemed, notes.woken_in) = (Some(waker), seemed, 0);
+        self.stacks.is_of(event.cpu, Some(StackOf::Wakeup(task)));
+    }
+
+    /// Takes an event that may be of a call stack.
+    fn hear_stack(&mut self, event: &Event<'_>) {
+        let (is_one, found) = self.stacks.frame(event);
+        match found {
+            Some((StackOf::Sleep(task), function)) => self.notes_mut(task).slept_in = function,
+            Some((StackOf::Wakeup(task), function)) => self.notes_mut(task).woken_in = function,
+            None => {}
+        }
+        if !is_one {
+            self.stacks.is_of(event.cpu, None);
+        }
     }
 
     /// The waker of a task: the context that reported the event.
@@ -178,29 +242,31 @@ impl Blame {
     fn ended(&mut self, EndedCauses { task, wait }: EndedCauses, now: Ns) {
         let notes = self.notes_mut(task);
         let (waker, seemed) = (notes.waker.take(), std::mem::take(&mut notes.seemed));
+        let place = (std::mem::take(&mut notes.slept_in), std::mem::take(&mut notes.woken_in));
         if !self.choosing.counts(self.pid(task), now) {
             return;
         }
         let Some(wait) = wait else {
-            self.sums.crossed += 1;
+            self.sums_of(task).crossed += 1;
             return;
         };
         let known = self.causes.tracker().task(task);
         let knows_affinity = known.pinned_to().is_some() || self.affinity_told.contains(&known.pid);
         let waiter = self.causes.name_of(task);
-        self.sums.add(&wait, WaitFacts { waiter, waker, seemed, knows_affinity });
+        self.sums_of(task).add(&wait, WaitFacts { waiter, waker, seemed, knows_affinity, place });
         self.count_task(task, waiter);
     }
 
     fn count_task(&mut self, task: u32, name: u16) {
         if !std::mem::replace(&mut self.notes_mut(task).is_counted, true) {
-            *self.sums.tasks.entry(name).or_default() += 1;
+            *self.sums_of(task).tasks.entry(name).or_default() += 1;
         }
     }
 
     /// A wait whose end is not in the trace.
     fn lost(&mut self, task: u32, now: Ns) {
-        self.sums.crossed += u64::from(self.choosing.counts(self.pid(task), now));
+        let counts = self.choosing.counts(self.pid(task), now);
+        self.sums_of(task).crossed += u64::from(counts);
     }
 
     /// A task's stay on a CPU came to this.
@@ -208,7 +274,7 @@ impl Blame {
         let time = self.choosing.time().part(stay.since, stay.since.saturating_add(stay.ran));
         if self.choosing.means(self.pid(stay.task)) && time > Ns::ZERO {
             let name = self.causes.name_of(stay.task);
-            self.sums.ran(name, time);
+            self.sums_of(stay.task).ran(name, time);
             self.count_task(stay.task, name);
         }
     }
@@ -239,15 +305,30 @@ impl Blame {
                 self.woken(task, seemed.map_or(Ns::ZERO, |(_, since)| event.time.since(since)), event);
             }
             TrackerChange::Queued { task, begins: true, .. } => self.woken(task, Ns::ZERO, event),
-            TrackerChange::Switched { left: Some(LeftCpu { task, lost_wait, .. }), .. } => {
+            TrackerChange::Switched { left: Some(LeftCpu { task, lost_wait, how, .. }), .. } => {
                 if lost_wait {
                     self.lost(task, event.time);
                 }
                 // A wait that begins as it leaves has no waker that the trace shows.
                 let notes = self.notes_mut(task);
                 (notes.waker, notes.seemed) = (None, Ns::ZERO);
+                (notes.slept_in, notes.woken_in) = (0, 0);
+                let sleeps = matches!(how, Departure::Slept(_));
+                self.stacks.is_of(event.cpu, sleeps.then_some(StackOf::Sleep(task)));
             }
             _ => {}
+        }
+    }
+}
+
+impl Blame {
+    /// A probe shows where a task may run from now on, as far as that fits into a word.
+    fn allowed_by_probe(&mut self, fields: TextFields<'_>) {
+        let pid = fields.signed(ProbeField::Pid.name()).and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+        let mask = fields.unsigned(ProbeField::Mask.name()).filter(|mask| self.fits_a_word && *mask != 0);
+        if let (Some(pid), Some(mask)) = (pid, mask) {
+            let cpus = (0..u64::BITS).filter(|bit| mask >> bit & 1 == 1).map(Cpu);
+            self.allowed(pid, &cpus.collect::<Vec<_>>());
         }
     }
 }
@@ -262,6 +343,12 @@ impl Sink for Blame {
         if !heard.is_followed {
             return;
         }
+        self.hear_stack(event);
+        if let EventKind::Kprobe { name, fields } = event.kind
+            && ProbePoint::by_name(name) == Some(ProbePoint::SetAllowed)
+        {
+            self.allowed_by_probe(fields);
+        }
         let (change, ended) = self.causes.next(event);
         self.count_stays(&change);
         self.changed(&change, event);
@@ -274,6 +361,7 @@ impl Sink for Blame {
         self.census.system(system);
         self.choosing.system(system);
         self.causes.system(system);
+        self.fits_a_word = system.cpus.is_some_and(|cpus| cpus <= u64::BITS);
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {

@@ -2,8 +2,8 @@
 //!
 //! A wait has a stretch for each task that ran on its CPU meanwhile. A stretch has a part for each decision that let that
 //! task run: the wakeup that did not preempt, the pick, the tick. Modelled kernels report their decisions with reasons on
-//! demand (`decided_pick`, …); for other kernels the decision is unknown. Memory depends on tasks, CPUs and causes, not on
-//! waits.
+//! demand (`decided_pick`, …). Of others, probes show the decision (`probed.rs`); without these it is unknown. Memory depends on
+//! tasks, CPUs and causes, not on waits.
 //!
 //! Groups of tasks are known as far as the trace shows them. "Another CPU was idle" ignores affinity, except for tasks bound
 //! to one CPU.
@@ -14,6 +14,7 @@ mod cause;
 mod each_wait;
 mod idle_clocks;
 mod interrupts;
+mod probed;
 mod report;
 mod waiter;
 mod words;
@@ -35,6 +36,7 @@ use each_wait::EachWait;
 pub(crate) use each_wait::{CausedWait, EndedCauses};
 use idle_clocks::IdleClocks;
 use interrupts::InterruptClock;
+use probed::ProbedKernel;
 pub use report::{BalanceTries, CausePart, LengthCount, PlacementTally, WaitCauses, WorkDone};
 pub(crate) use waiter::{CauseTotal, add_to};
 use waiter::{ConditionalClocks, Waiter};
@@ -72,6 +74,7 @@ pub struct Causes {
     open: Vec<Option<Box<Waiter>>>,
     names: CommNumbers,
     reasons: Reasons,
+    probed: ProbedKernel,
     idle: IdleClocks,
     /// Where each wait is handed out and none added up.
     each: Option<EachWait>,
@@ -587,11 +590,13 @@ impl Causes {
             if let Some(told) = decision(name) {
                 // What follows it shows that the reschedule is pending, as if nothing had been told.
                 self.now = event.time.max(self.now);
+                self.probed.is_told();
                 self.decided(told, fields);
                 return TrackerChange::None;
             }
             self.interrupted(name, event);
         }
+        self.hear_probes(event);
         let change = self.tracker.event(event);
         if !event.kind.is_task_record() {
             self.now = event.time.max(self.now);

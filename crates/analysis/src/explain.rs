@@ -21,6 +21,8 @@ use fairlab_event::{
     Cpu, Event, EventKind, Ns, Pid, Place, Sink, System, TextFields, Tracepoint, UntypedTracepoint,
 };
 
+use crate::blame::report::BlameReport;
+use crate::blame::{Blame, BlameOptions, RuleWords};
 use crate::selector::{NothingChosen, SelectorState, TraceSelector};
 use crate::throttling::ThrottleChange;
 use crate::tracker::{
@@ -85,6 +87,8 @@ pub struct StillWaiting {
 /// Printed (`{}`) it is for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
+    /// All waits summed, by what had the CPU, where that is asked for.
+    pub waiting: Option<BlameReport>,
     /// The worst waits, the longest first.
     pub stories: Vec<Story>,
     /// How many waits were measured.
@@ -139,6 +143,8 @@ pub struct Explain {
     woken_while_running: u64,
     crossed: u64,
     census: Census,
+    /// Sums up all waits.
+    sums: Option<Box<Blame>>,
 }
 
 impl Explain {
@@ -161,7 +167,16 @@ impl Explain {
             woken_while_running: 0,
             crossed: 0,
             census: Census::default(),
+            sums: None,
         }
+    }
+
+    /// Has all waits summed besides, with rules of the scheduler called so.
+    #[must_use]
+    pub fn with_sums(self, rule_words: RuleWords) -> Explain {
+        let chosen = self.choosing.chosen().clone();
+        let sums = Blame::new(BlameOptions { chosen, by_thread: false, rule_words });
+        Explain { sums: Some(Box::new(sums)), ..self }
     }
 
     /// Whether the events so far hold what was chosen.
@@ -203,6 +218,7 @@ impl Explain {
         let still_waiting_count = still_waiting.len() as u64;
         still_waiting.truncate(self.worst);
         Ok(Explanation {
+            waiting: self.sums.map(|sums| sums.finish()).transpose()?,
             stories: self.kept.into_iter().map(|kept| kept.story).collect(),
             measured: self.measured,
             crossed: self.crossed,
@@ -489,16 +505,25 @@ impl Sink for Explain {
         if heard.is_followed {
             self.follow(event);
         }
+        if let Some(sums) = &mut self.sums {
+            sums.event(event);
+        }
     }
 
     fn system(&mut self, system: &System) {
         self.census.system(system);
         self.choosing.system(system);
         self.tracker.system(system);
+        if let Some(sums) = &mut self.sums {
+            sums.system(system);
+        }
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
         self.tracker.allowed(pid, cpus);
+        if let Some(sums) = &mut self.sums {
+            sums.allowed(pid, cpus);
+        }
     }
 }
 

@@ -578,7 +578,9 @@ mod tests {
         let table = check(story, &["B:66 2 5 5 30 35", "A:65 1 10 10 40 50"]);
         assert_eq!((table.crossed, table.rows[1].crossed), (1, 1));
         assert!(
-            table.to_string().contains("\n  INFO: 1 waits across holes in the trace are not measured\n"),
+            table
+                .to_string()
+                .contains("\n  INFO: 1 waits are not measured: events are missing while they went on\n"),
             "{table}"
         );
     }

@@ -116,6 +116,10 @@ impl SelectorState {
         }
     }
 
+    pub(crate) const fn chosen(&self) -> &TraceSelector {
+        &self.chosen
+    }
+
     /// Whether nothing is left out.
     pub(crate) fn is_all(&self) -> bool {
         self.chosen.is_all()

@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System, Tracepoint};
 
+use crate::blame::{Blame, BlameOptions, RuleWords};
 use crate::by_name::MachinePlaces;
 use crate::idleness::Idled;
 pub use crate::idleness::{Scope, Unconserved};
@@ -93,7 +94,12 @@ pub struct TraceSummary {
     named: Option<Box<NameCounter>>,
     /// The numbers of the sets of CPUs that tasks are bound to.
     bound: BTreeMap<Pid, Option<u32>>,
+    /// Whom each name waited behind.
+    waiters: Option<Box<Blame>>,
 }
+
+/// So many of the names that waited most are told with whom they waited behind.
+const WAITERS: usize = 10;
 
 /// The sums of one task.
 #[derive(Clone, Debug, Default)]
@@ -147,7 +153,16 @@ impl TraceSummary {
             throttled_before: (0, Ns::ZERO),
             named: None,
             bound: BTreeMap::new(),
+            waiters: None,
         }
+    }
+
+    /// Has whom each name waited behind summed besides, with rules of the scheduler called so.
+    #[must_use]
+    pub fn with_culprits(self, rule_words: RuleWords) -> TraceSummary {
+        let chosen = self.choosing.chosen().clone();
+        let waiters = Blame::new(BlameOptions { chosen, by_thread: false, rule_words }).of_each_waiter();
+        TraceSummary { waiters: Some(Box::new(waiters)), ..self }
     }
 
     /// The sums of some of the tasks, or of a stretch of time.
@@ -184,6 +199,9 @@ impl TraceSummary {
         let tasks = waits_of_tasks(&self.tracker, self.tasks);
         let mut all = WaitSpreads::default();
         tasks.iter().for_each(|task| all.merge(&task.waits));
+        let waiters = self.waiters.map(|waiters| waiters.finish_each_waiter()).transpose()?;
+        let mut waiting = waiters.unwrap_or_default();
+        waiting.truncate(WAITERS);
         let top = self.pairs.top(SwitchPair::KEPT);
         let name = |task: u32| (self.tracker.task(task).comm, self.tracker.task(task).pid);
         let pair = |((prev, next), count)| SwitchPair { prev: name(prev), next: name(next), count };
@@ -196,6 +214,7 @@ impl TraceSummary {
             all,
             comms: waits_of_comms(&tasks),
             tasks,
+            waiting,
             by_name,
             switches: self.switches,
             migrations: self.migrations,
@@ -518,9 +537,15 @@ impl Sink for TraceSummary {
         if heard.is_followed {
             self.follow(event);
         }
+        if let Some(waiters) = &mut self.waiters {
+            waiters.event(event);
+        }
     }
 
     fn system(&mut self, system: &System) {
+        if let Some(waiters) = &mut self.waiters {
+            waiters.system(system);
+        }
         self.census.system(system);
         self.choosing.system(system);
         self.tracker.system(system);
@@ -528,6 +553,9 @@ impl Sink for TraceSummary {
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        if let Some(waiters) = &mut self.waiters {
+            waiters.allowed(pid, cpus);
+        }
         let mask = self.tracker.allowed(pid, cpus);
         self.queues.follow(&self.tracker, self.tracker.now());
         match &mut self.named {

@@ -18,6 +18,7 @@ pub use json::{BisectAnswer, CandidateCommit, CrossingAnswer, EndsAnswer, Judged
 pub use question::{BisectQuestion, MetricClaim, amount, misfit};
 pub use walk::{NAME, bisect};
 
+pub(crate) use answer::mean_ends;
 pub(crate) use ends::{is_sure, looks as looks_at_ends, verdict_of};
 pub(crate) use judge::{KernelCriterion, LineTests, looks, values as values_of, values_in};
 

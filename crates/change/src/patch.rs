@@ -13,14 +13,14 @@ pub use sides::{PatchSide, PatchSides};
 
 use crate::compare::end_of;
 use crate::first_divergence::KernelPair;
-use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, LookPlan, adjusted, judge};
+use fairlab_analysis::statistics::LookPlan;
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::DifferenceAnswer;
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{
     Caller, CompareOptions, ComparisonRow, Experiment, ExperimentResults, ExperimentRuns, Kernel, LabError,
-    LookEnd, RunResult, RunSetting, SettingWords, compare, machines, workloads,
+    LookEnd, RunResult, RunSetting, SettingWords, compare, decide_family, machines, workloads,
 };
 
 /// Machines that are tried when the user names none: a laptop, a socket, two nodes. All tick alike, so that one build does for all.
@@ -103,7 +103,7 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
     for machine in &spec.machines {
         let hz = machines::find(machine)?.hz;
         let built = spec.sides.built(hz, caller)?;
-        answer.set_sides(&built);
+        answer.set_sides(&spec.sides, &built);
         let kernels = built.map(|(_, kernel)| kernel);
         for workload in &spec.workloads {
             cases.push(spec.case(machine, workload, &kernels)?);
@@ -197,11 +197,9 @@ impl TrySpec {
 
     /// Rows of all cases, judged as one family.
     fn judged(&self, family: Vec<(&PatchCase, ComparisonRow)>) -> Vec<PatchMetricAnswer> {
-        let all = adjusted(&family.iter().map(|(_, row)| row.estimate.p).collect::<Vec<_>>());
-        let judged = family.into_iter().zip(all).map(|((case, mut row), q)| {
-            let real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
-            row.verdict = judge(&row.estimate, row.better, self.margin, real);
-            row.q = q;
+        let (cases, mut rows): (Vec<_>, Vec<_>) = family.into_iter().unzip();
+        decide_family(&mut rows, self.margin);
+        let judged = cases.into_iter().zip(rows).map(|(case, row)| {
             let names = case.kernels.each_ref().map(Kernel::name);
             let margin = CompareOptions::default().margin;
             let command = case.setting.compare_command(names[0], names[1], row.values.len());

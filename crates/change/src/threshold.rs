@@ -18,8 +18,8 @@ use fairlab_lab::{
 use serde::Serialize;
 
 use crate::bisect::{
-    BisectQuestion, KernelCriterion, KernelState, LineTests, is_sure, looks, looks_at_ends, values_in,
-    verdict_of,
+    BisectQuestion, KernelCriterion, KernelState, LineTests, is_sure, looks, looks_at_ends, mean_ends,
+    values_in, verdict_of,
 };
 use crate::side_words::SideWords;
 use crate::trials::SearchHalt;
@@ -193,6 +193,10 @@ pub struct ThresholdStep {
     pub runs: usize,
     /// The metric's mean over them.
     pub mean: f64,
+    /// The lower end of the mean's 95 % interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
 }
 
 /// Who makes runs, and when to stop.
@@ -360,7 +364,8 @@ impl Search<'_, '_> {
     fn tell(&mut self, place: usize, state: KernelState) -> Result<(), LabError> {
         let values = self.values(place)?;
         let (value, runs, mean) = (self.spec.key.value(place), values.len(), mean(&values));
-        self.answer.steps.push(ThresholdStep { value, state, runs, mean });
+        let (low, high) = mean_ends(&values).unzip();
+        self.answer.steps.push(ThresholdStep { value, state, runs, mean, low, high });
         Ok(())
     }
 

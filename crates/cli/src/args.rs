@@ -188,7 +188,8 @@ pub struct KeptRunsArgs {
 /// Files that an answer goes into besides.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Writes the answer into a file, too: .html, a page, or .json. Several are allowed.
+    /// Writes the answer into a file, too: .html, a page, or .json. Several are allowed. Of 'run' and 'sweep' also DIR/, a new folder of
+    /// pages: the answer, the runs, their timelines.
     #[arg(long = "export", value_name = "FILE")]
     pub exports: Vec<PathBuf>,
 }
@@ -197,6 +198,11 @@ impl ExportArgs {
     /// Opens every file.
     pub fn create(&self) -> Result<ExportFiles, CliError> {
         ExportFiles::create(&self.exports, &ExportKind::ANY)
+    }
+
+    /// Opens every file, and begins every folder of pages.
+    pub fn create_with_folders(&self) -> Result<ExportFiles, CliError> {
+        ExportFiles::create(&self.exports, &ExportKind::WITH_FOLDER)
     }
 }
 

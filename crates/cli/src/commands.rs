@@ -15,6 +15,7 @@ pub mod latency;
 pub mod live;
 pub mod machines;
 pub mod merge;
+mod pages;
 pub mod record;
 pub mod run;
 pub mod scenario;

@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_wide_table_fits_on_a_screen() {
-        let cause = "behind a task of its own name, which was picked: it has the earliest deadline of the eligible ones";
+        let cause = "behind a task of its own name, which was picked, since it has the earliest deadline of the eligible ones";
         let kernel = "v6.12-86bfbb7ce4f6+NO_RUN_TO_PARITY,base_slice_ns=2000000";
         let row = vec![cause.to_string(), "0".to_string(), "631 ms/s".to_string(), "621 .. 641".to_string()];
         let text = fitted(&["waiting", "v6.5", kernel, "95 % interval"], 1, &[row]);

@@ -22,7 +22,7 @@ pub use batch::CellBatch;
 pub(crate) use batch::{BatchWork, BuiltKernels};
 pub use crew::Crew;
 pub use journal::{CellJournal, CellKind, read};
-pub(crate) use journal::{InOrder, cannot_write};
+pub(crate) use journal::{InOrder, cannot_write, spec_of};
 pub use runs::run_all_at;
 pub(crate) use runs::{BatchCommon, RunCell, prepare_to_travel, read_run, run_fields};
 

@@ -270,7 +270,8 @@ fn decide(rows: &mut [ComparisonRow], margin: f64) {
     decide_family(by_name, margin);
 }
 
-fn decide_family(rows: &mut [ComparisonRow], margin: f64) {
+/// Judges rows that are reported together, as one family: their verdicts, and how many more runs would decide.
+pub fn decide_family(rows: &mut [ComparisonRow], margin: f64) {
     let family = rows.iter().map(|row| row.estimate.p).collect::<Vec<_>>();
     for (row, q) in rows.iter_mut().zip(adjusted(&family)) {
         let is_real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);

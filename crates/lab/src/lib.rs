@@ -38,7 +38,7 @@ use fairlab_files::{temporary, workers};
 
 pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Pairing, RunRecord, RunSide, TraceCounting, TraceCounts,
-    compare, compare_sides, count_tasks, count_trace,
+    compare, compare_sides, count_tasks, count_trace, decide_family,
 };
 pub use experiment::{
     Caller, Experiment, ExperimentResults, ExperimentRuns, ExperimentSide, ExperimentStopped, RUNS, RUNS_MAX,

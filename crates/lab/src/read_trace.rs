@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairlab_analysis::MissingEvents;
+use fairlab_analysis::blame::RuleWords;
 use fairlab_analysis::selector::{NothingChosen, TraceSelector};
 use fairlab_analysis::summary::{SummaryOptions, TraceSummary};
 use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
@@ -97,13 +98,14 @@ pub struct SummaryOfTrace {
     /// What the user says of it.
     options: Option<SummaryOptions>,
     chosen: TraceSelector,
+    rule_words: RuleWords,
     summary: Option<TraceSummary>,
 }
 
 impl SummaryOfTrace {
-    /// A summary; without options it takes what is known of the machine.
-    pub fn new(options: Option<SummaryOptions>) -> SummaryOfTrace {
-        SummaryOfTrace { options, chosen: TraceSelector::default(), summary: None }
+    /// A summary that calls rules of the scheduler so; without options it takes what is known of the machine.
+    pub fn new(options: Option<SummaryOptions>, rule_words: RuleWords) -> SummaryOfTrace {
+        SummaryOfTrace { options, chosen: TraceSelector::default(), rule_words, summary: None }
     }
 
     /// A summary of some of the tasks, or of a stretch of time.
@@ -114,9 +116,11 @@ impl SummaryOfTrace {
 
     fn summary(&mut self, system: &System) -> &mut TraceSummary {
         let told = || topology_of(system).as_ref().map(summary_options);
-        let (options, chosen) = (&self.options, &self.chosen);
-        let begin =
-            || TraceSummary::new(options.clone().or_else(told).unwrap_or_default()).of(chosen.clone());
+        let (options, chosen, rule_words) = (&self.options, &self.chosen, self.rule_words);
+        let begin = || {
+            let summary = TraceSummary::new(options.clone().or_else(told).unwrap_or_default());
+            summary.of(chosen.clone()).with_culprits(rule_words)
+        };
         self.summary.get_or_insert_with(begin)
     }
 

@@ -193,13 +193,24 @@ fn time_for(asked: &SettingWords<'_>) -> Result<Ns, LabError> {
     Ok(asked.duration.or_else(by_itself).or_else(within).unwrap_or(DEFAULT_DURATION))
 }
 
-/// A duration as the command line takes it, in the greatest unit that leaves no rest.
+/// A duration as the command line takes it, exact: in the greatest unit that leaves no rest, or in seconds or milliseconds with what is
+/// left behind the point.
 pub(crate) fn duration(time: Ns) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
     let whole = units.into_iter().find(|(unit, _)| time.0.is_multiple_of(*unit));
-    let (unit, name) = whole.unwrap_or((1, "ns"));
-    format!("{}{name}", time.0 / unit)
+    let greatest = units.into_iter().find(|(unit, _)| time.0 >= *unit);
+    let read_easily = whole.filter(|(unit, _)| time.0 / unit < SIX_DIGITS);
+    let (unit, name) = read_easily.or(greatest).unwrap_or((1, "ns"));
+    let digits = unit.ilog10() as usize;
+    let rest = match time.0 % unit {
+        0 => String::new(),
+        rest => format!(".{rest:0digits$}"),
+    };
+    format!("{}{}{name}", time.0 / unit, rest.trim_end_matches('0'))
 }
+
+/// Numbers from here on are not easily read.
+const SIX_DIGITS: u64 = 100_000;
 
 #[cfg(test)]
 mod tests {
@@ -242,6 +253,24 @@ mod tests {
             setting.compare_command("v6.5", "v6.5+NO_X,a=1", 3),
             "fairlab compare rt-app 'my file.json' --machine laptop8 --kernel v6.5 --kernel v6.5+NO_X,a=1 --seed 1 --runs 3 --duration 50ms"
         );
+    }
+
+    #[test]
+    fn durations_are_exact_and_short() {
+        for (time, told) in [
+            (68_054_466_272, "68.054466272s"),
+            (68_054_466_000, "68.054466s"),
+            (300_000_000, "300ms"),
+            (1_500_000_000, "1500ms"),
+            (1_234_567, "1.234567ms"),
+            (200_000_000_000_000, "200000s"),
+            (250_000, "250us"),
+            (99_999, "99999ns"),
+            (0, "0s"),
+        ] {
+            assert_eq!(duration(Ns(time)), told);
+            assert!(time == 0 || crate::quantities::parse_duration(told) == Ok(Ns(time)), "{told}");
+        }
     }
 
     #[test]

@@ -10,8 +10,9 @@ mod plan;
 mod query;
 mod run;
 mod table;
+mod templates;
 
 pub(crate) use batch::SweepBatch;
 pub use plan::{SweepPlan, SweepPlanCell};
-pub use query::{PartialSweep, Query, QueryAnswer, QueryRow, query};
+pub use query::{PartialSweep, Query, QueryAnswer, QueryRow, query, query_settings, settings_of};
 pub use run::{KIND, sweep};

@@ -72,7 +72,8 @@ impl TraceSource {
 pub fn summary(py: Python<'_>, source: TraceSource, machine: Option<String>) -> Result<TraceCall, CallError> {
     abandonable(py, move || {
         let machine = machine.as_deref().map(machines::find).transpose()?;
-        let mut summary = SummaryOfTrace::new(machine.map(|machine| summary_options(&machine.topology)));
+        let mut summary =
+            SummaryOfTrace::new(machine.map(|machine| summary_options(&machine.topology)), rule);
         summary = summary.of(source.names.chosen()?);
         let (stats, provenance) = source.read(&mut summary)?;
         let summary = summary.into_summary();
@@ -129,7 +130,7 @@ pub fn explain(
     abandonable(py, move || {
         let chosen = source.names.chosen()?;
         let is_all = chosen.is_all();
-        let mut explain = Explain::new(ExplainOptions { chosen, worst });
+        let mut explain = Explain::new(ExplainOptions { chosen, worst }).with_sums(rule);
         let (stats, provenance) = source.read(&mut explain)?;
         let nothing = |nothing| nothing_of(&source.file, &nothing);
         explain.check().map_err(nothing)?;

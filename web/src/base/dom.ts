@@ -12,8 +12,8 @@ function fill(element: Element, attributes: Attributes, children: readonly Child
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
     const text = value === true ? "" : String(value);
-    // Links lead to places within the page only.
-    if (OBEYED.test(name) && !(name === "href" && /^#[\w-]+$/.test(text))) throw new Error(`${name} is not set by data`);
+    // Links lead to places within the page, and to pages beside it in its folder.
+    if (OBEYED.test(name) && !(name === "href" && /^(#[\w-]+|[a-z0-9-]+\.html)$/.test(text))) throw new Error(`${name} is not set by data`);
     element.setAttribute(name, text);
   }
   for (const child of children) {
@@ -60,4 +60,21 @@ export function shown(text: string): string {
 /** A name of others, apart from the text around it. */
 export function name(text: string): HTMLElement {
   return h("bdi", {}, shown(text));
+}
+
+/** Another page of the same folder (crates/cli/src/commands/pages.rs). */
+export interface PageLink {
+  readonly page: string;
+  readonly words: string;
+}
+
+/** A link to a page of the same folder. */
+export function pageLink(link: PageLink, before = ""): HTMLElement {
+  return h("a", { href: link.page }, before, h("bdi", {}, shown(link.words)));
+}
+
+/** A metric's name that breaks between its words, and nowhere else. */
+export function breakable(text: string): HTMLElement {
+  const words = shown(text).split("_");
+  return h("bdi", { class: "unbroken" }, ...words.flatMap((word, at) => (at < words.length - 1 ? [`${word}_`, h("wbr")] : [word])));
 }

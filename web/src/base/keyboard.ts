@@ -8,7 +8,8 @@ export interface Key {
   readonly key: string;
   /** As the help shows it, where that differs. */
   readonly label?: string;
-  readonly does: string;
+  /** Without it the help leaves the key out: another's words stand for it. */
+  readonly does?: string;
   /** Without it the help explains what something else does. */
   readonly act?: () => void;
 }
@@ -19,7 +20,7 @@ function isTyping(target: EventTarget | null): boolean {
 
 /** The dialog that explains the keys. */
 function helpDialog(keys: readonly Key[]): HTMLDialogElement {
-  const rows = keys.map((key) => h("div", {}, h("dt", {}, h("kbd", {}, key.label ?? key.key)), h("dd", {}, key.does)));
+  const rows = keys.filter((key) => key.does !== undefined).map((key) => h("div", {}, h("dt", {}, h("kbd", {}, key.label ?? key.key)), h("dd", {}, key.does)));
   const close = h("button", { type: "button", class: "tool" }, "Close");
   const dialog = h(
     "dialog",

@@ -204,17 +204,29 @@ function sectionOf(name: string, value: Json, level: number): Child[] {
   return isScalar(value) ? [title, scalar(name, value)] : [];
 }
 
-/** Sections of an answer's page: its text as the program prints it, then all of its values. */
-export function answerSections(data: unknown, text: string | undefined): HTMLElement[] {
+/** Sections of an answer's page: its text as the program prints it, then all of its values. Where something is drawn, both wait to be opened. */
+export function answerSections(data: unknown, text: string | undefined, isDrawn = false): HTMLElement[] {
   const answer = data as Fields;
   const told = Object.fromEntries(Object.entries(answer).filter(([name]) => !["schema", "provenance", "page"].includes(name)));
-  const values = bodyOf(told, 3);
-  if (text === undefined || text.trim() === "") return [h("section", { class: "answer" }, h("h2", {}, "Values"), ...values)];
-  const isStory = text.length < TEXT_OPEN;
+  const values = (): readonly Child[] => bodyOf(told, 3);
+  const printed = (): HTMLElement => h("pre", { class: "printed", tabindex: 0 }, ...lines(text ?? ""));
+  const hasText = text !== undefined && text.trim() !== "";
+  if (isDrawn) {
+    return [h("section", { id: "full", class: "answer screen-only" }, h("h2", {}, "The answer in full"), ...(hasText ? [opens("As the program prints it", () => [printed()])] : []), opens("Every field", values))];
+  }
+  if (!hasText) return [h("section", { class: "answer" }, h("h2", {}, "Values"), ...values())];
+  const isShort = !isNested(told) || text.length >= TEXT_OPEN;
   return [
-    h("section", { class: "answer" }, h("h2", {}, "In words"), h("pre", { class: "printed", tabindex: 0 }, ...lines(text))),
-    h("section", { class: "answer" }, h("h2", {}, "All values"), isNested(told) && isStory ? h("details", {}, h("summary", {}, "Every field of the answer"), ...values) : h("div", {}, ...values)),
+    h("section", { class: "answer" }, h("h2", {}, "In words"), printed()),
+    h("section", { class: "answer" }, h("h2", {}, "All values"), ...(isShort ? [h("div", {}, ...values())] : [opens("Every field of the answer", values)])),
   ];
+}
+
+/** What is drawn when somebody asks. */
+function opens(summary: string, fill: () => readonly Child[]): HTMLElement {
+  const details = h("details", {}, h("summary", {}, summary));
+  details.addEventListener("toggle", () => details.childElementCount > 1 || details.append(...fill().filter((part): part is Node => part instanceof Node)));
+  return details;
 }
 
 /** A text that is longer is no story that would stand for its values. */

@@ -3,6 +3,7 @@
 import { h, shown } from "../base/dom.js";
 import { figure } from "../base/chart.js";
 import { significant } from "../base/format.js";
+import { shareBar } from "../base/share.js";
 import { table, type Cell } from "../base/table.js";
 import { causesOf } from "./causes.js";
 import { axisChart, axisOf, rowChart, type Ratio } from "./forest.js";
@@ -17,13 +18,6 @@ const BAND = 0.01;
 
 function drawn(effect: Effect, colour: string): Ratio {
   return { ratio: effect.ratio, low: effect.low, high: effect.high, colour, label: `ratio ${effectOf(effect)}` };
-}
-
-function shareBar(share: number | null): HTMLElement {
-  if (share === null) return h("span", {}, "-");
-  const width = Math.min(100, Math.abs(share) * 100);
-  const bar = h("span", { class: share < 0 ? "share-bar against" : "share-bar", style: `--share: ${width.toFixed(1)}%`, "aria-hidden": "true" });
-  return h("span", { class: "share" }, bar, `${(share * 100).toFixed(0)} %`);
 }
 
 function contributions(answer: Attribution): HTMLElement {

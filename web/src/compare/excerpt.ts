@@ -149,6 +149,6 @@ export function excerpt(from: Excerpt): HTMLElement {
     h("h3", {}, h("bdi", {}, shown(from.name))),
     legendOf(kindsOf(from).kinds),
     figure(caption, responsive((width) => chart(from, width)), barTable(from)),
-    h("pre", { class: "printed", tabindex: 0 }, from.text.trimEnd().split("\n").map(shown).join("\n")),
+    h("pre", { class: "story" }, from.text.trimEnd().split("\n").map(shown).join("\n")),
   );
 }

@@ -71,9 +71,10 @@ function scale(axis: Axis): Plot.ScaleOptions {
 /** What lies behind every row: the band of what counts as equal, and 1. */
 function ground(axis: Axis): Plot.Markish[] {
   return [
-    Plot.rect([0], { x1: 1 / (1 + axis.margin), x2: 1 + axis.margin, y1: 0, y2: 1, fill: "var(--band)" }),
+    // A narrow margin on a long axis would be thinner than a line: it is a little wider.
+    Plot.rect([0], { x1: 1 / (1 + axis.margin), x2: 1 + axis.margin, y1: 0, y2: 1, fill: "var(--margin)", insetLeft: -1.5, insetRight: -1.5 }),
     Plot.ruleX(axis.ticks, { stroke: "var(--rule)", strokeWidth: 0.7 }),
-    Plot.ruleX([1], { stroke: "var(--strong-rule)" }),
+    Plot.ruleX([1], { stroke: "var(--strong-rule)", strokeWidth: 0.8 }),
   ];
 }
 
@@ -112,6 +113,7 @@ export function axisChart(axis: Axis, width: number): Element {
     width,
     x: scale(axis),
     y: { domain: [0, 1], axis: null },
-    marks: [Plot.axisX([...axis.ticks], { anchor: "top", tickFormat: (value: number) => `${+value.toPrecision(3)}`, tickSize: 4, label: null })],
+    // As text, for Plot leaves out numbers of a logarithmic axis that it formats.
+    marks: [Plot.axisX([...axis.ticks], { anchor: "top", text: (value: number) => `${+value.toPrecision(3)}`, tickSize: 4, label: null })],
   });
 }

@@ -10,17 +10,23 @@ import { table } from "../base/table.js";
 import { areHosts, masthead, provenanceFacts, start, type Provenance } from "../base/page.js";
 import type { Key } from "../base/keyboard.js";
 import { answerSections } from "./answer.js";
+import { tried } from "./attempt.js";
 import { attributionOf } from "./attribution.js";
+import { bisected, threshold } from "./bisect.js";
+import { blamed } from "./blame.js";
 import { causesOf } from "./causes.js";
+import { linksOf, notice, section, type Drawn, type Draws } from "./drawn.js";
 import { excerpt } from "./excerpt.js";
 import { gateLine, gateSection } from "./gate.js";
 import { parting } from "./parting.js";
 import { runFindings, runSections as sectionsOfRuns, runTable, type Runs } from "./run.js";
 import { digests, runs } from "./runs.js";
+import { swept } from "./sweep.js";
 import { distribution } from "./times.js";
 import type { Attributed, Comparison, Metric, PageParts } from "./types.js";
 import { badge, byKernel, tallyLine, verdicts } from "./verdicts.js";
-import { sentence, verdictOf } from "./words.js";
+import { explained, latencies, summed } from "./waits.js";
+import { differs, largestFirst, sentence, verdictOf } from "./words.js";
 
 interface Answer {
   readonly schema?: string;
@@ -60,19 +66,29 @@ function contents(sections: readonly HTMLElement[]): HTMLElement {
   return h("nav", { class: "contents screen-only", "aria-label": "Sections" }, h("ul", {}, ...links));
 }
 
-function section(id: string, title: string, ...children: readonly Child[]): HTMLElement {
-  return h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...children);
-}
-
 /** The rows that answer what was asked: of the headline; of the only metric there is otherwise. */
-function summedUp(answer: Comparison): readonly Metric[] {
+function asked(answer: Comparison): readonly Metric[] {
   const names = new Set(answer.metrics.map((row) => row.name));
   const name = names.has(answer.headline) ? answer.headline : names.size === 1 ? answer.metrics[0]?.name : undefined;
   return answer.metrics.filter((row) => row.name === name);
 }
 
+/** Of each kernel the largest change that is sure; one for better or worse before one that is neither. */
+function largestSure(answer: Comparison): readonly Metric[] {
+  const sided = (row: Metric): boolean => row.verdict !== "changed";
+  return byKernel(answer).flatMap((rows) => {
+    const sure = largestFirst(rows.filter(differs));
+    const [largest] = [...sure.filter(sided), ...sure];
+    return largest === undefined ? [] : [largest];
+  });
+}
+
+/** The largest sure changes in words, then what was asked for, where that is another metric. */
 function findings(answer: Comparison): HTMLElement {
-  const words = summedUp(answer).map((row) => h("p", { class: "finding" }, shown(`${sentence(row, answer.baseline).replace(`: ${verdictOf(row)},`, ",")}.`), " ", badge(row.verdict, verdictOf(row))));
+  const told = (row: Metric): readonly Child[] => [shown(`${sentence(row, answer.baseline).replace(`: ${verdictOf(row)},`, ",")}.`), " ", badge(row.verdict, verdictOf(row))];
+  const largest = largestSure(answer);
+  const rest = asked(answer).filter((row) => !largest.includes(row));
+  const words = [...largest.map((row) => h("p", { class: "finding" }, ...told(row))), ...rest.map((row) => h("p", { class: largest.length > 0 ? "asked" : "finding" }, ...told(row)))];
   const groups = byKernel(answer);
   const partial = answer.partial && h("p", { class: "notice" }, `Partial: stopped after ${answer.partial.runs} of ${answer.partial.wanted} runs.`);
   return h(
@@ -167,33 +183,54 @@ function pictureTable(picture: Picture): HTMLElement {
   });
 }
 
-async function any(root: HTMLElement, answer: Answer): Promise<void> {
-  const kind = (answer.schema ?? "fairlab/answer/1").split("/")[1] ?? "answer";
-  const times = (await Promise.all((answer.page?.distributions ?? []).map(distribution))).filter((each) => each !== null);
-  const drawn = (answer.page?.pictures ?? []).map((picture) => figure(picture.title, responsive((width) => bars(picture, width, document)), pictureTable(picture)));
-  const sections = [
-    ...(drawn.length > 0 ? [section("pictures", "Published and measured", colourKey(), ...drawn)] : []),
-    ...answerSections(answer, answer.page?.text),
+/** How each kind of answer is drawn. */
+const DRAWS: Readonly<Record<string, Draws>> = {
+  "fairlab/bisect/1": bisected,
+  "fairlab/threshold/1": threshold,
+  "fairlab/try/1": tried,
+  "fairlab/query/1": swept,
+  "fairlab/blame/1": blamed,
+  "fairlab/summary/1": summed,
+  "fairlab/latency/1": latencies,
+  "fairlab/explain/1": explained,
+};
+
+const PLAIN: Drawn = { findings: [], sections: [] };
+
+/** Sections of what a page has beside its answer: published values, waits that are drawn, distributions. */
+async function partSections(parts: PageParts): Promise<HTMLElement[]> {
+  const times = (await Promise.all((parts.distributions ?? []).map(distribution))).filter((each) => each !== null);
+  const pictures = (parts.pictures ?? []).map((picture) => figure(picture.title, responsive((width) => bars(picture, width, document)), pictureTable(picture)));
+  const excerpts = parts.excerpts ?? [];
+  return [
+    ...(pictures.length > 0 ? [section("pictures", "Published and measured", colourKey(), ...pictures)] : []),
+    ...(excerpts.length > 0 ? [section("excerpts", excerpts.length > 1 ? "The longest waits" : "The longest wait", ...excerpts.map(excerpt))] : []),
     ...(times.length > 0 ? [section("distributions", "Distributions", ...times)] : []),
-    section("provenance", "How it came about", provenanceFacts(answer.provenance ?? {})),
   ];
-  root.append(masthead(`Fairlab ${kind}`, document.title, sectionKeys()), contents(sections), ...sections);
+}
+
+/** Any answer: what its kind draws, what its page has besides, its text and its values. */
+async function any(root: HTMLElement, answer: Answer): Promise<void> {
+  const schema = answer.schema ?? "fairlab/answer/1";
+  const parts = answer.page ?? {};
+  const { kicker, findings, sections: own } = DRAWS[schema]?.(answer as never, parts) ?? PLAIN;
+  const besides = await partSections(parts);
+  const isDrawn = own.length + besides.length > 0;
+  const sections = [...(schema === "fairlab/explain/1" ? [...besides, ...own] : [...own, ...besides]), ...answerSections(answer, parts.text, isDrawn), section("provenance", "How it came about", provenanceFacts(answer.provenance ?? {}))];
+  root.append(masthead(kicker ?? `Fairlab ${schema.split("/")[1] ?? "answer"}`, document.title, sectionKeys(), linksOf(parts)), h("div", { class: "findings" }, ...findings, ...(parts.notices ?? []).map(notice)), contents(sections), ...sections);
 }
 
 /** Runs that nothing is compared with. */
 async function ran(root: HTMLElement, answer: Runs): Promise<void> {
   const parts = answer.page ?? {};
-  const times = (await Promise.all((parts.distributions ?? []).map(distribution))).filter((each) => each !== null);
-  const excerpts = parts.excerpts ?? [];
   const { metrics, printed } = sectionsOfRuns(answer, parts.text);
   const sections = [
+    ...(await partSections(parts)),
     metrics,
-    ...(times.length > 0 ? [section("distributions", "Distributions", ...times)] : []),
-    ...(excerpts.length > 0 ? [section("excerpts", "The longest wait", ...excerpts.map(excerpt))] : []),
     ...(printed === null ? [] : [printed]),
     section("provenance", "How it came about", provenanceFacts(answer.provenance, ["Workload", parts.workload ?? ""]), h("details", { id: "digests" }, h("summary", {}, "Runs with their digests"), runTable(answer))),
   ];
-  root.append(masthead("Fairlab run", document.title, sectionKeys()), runFindings(answer), contents(sections), ...sections);
+  root.append(masthead("Fairlab run", document.title, sectionKeys(), linksOf(parts)), runFindings(answer), contents(sections), ...sections);
 }
 
 start(async (root, data) => {

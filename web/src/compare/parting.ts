@@ -10,14 +10,14 @@ import type { Causes, Held, Parting } from "./types.js";
 /** The names of both. */
 type Sides = Pick<Causes, "baseline" | "kernel">;
 
-function sideOf(name: string, place: number, does: string, decisions: readonly string[]): HTMLElement {
+function sideOf(name: string, place: number, does: string, decisions: readonly string[] | null): HTMLElement {
   const [event, ...fields] = shown(does).split(": ");
   return h(
     "div",
     { class: `parted side-${place}` },
     h("h3", {}, swatch(place), h("bdi", {}, shown(name))),
     h("p", { class: "does" }, h("strong", {}, event ?? ""), ` ${fields.join(": ")}`),
-    decisions.length === 0 ? h("p", { class: "soft" }, "It does not tell what it decided.") : h("ol", { class: "decisions" }, ...decisions.map((words) => h("li", {}, shown(words)))),
+    decisions === null ? null : decisions.length === 0 ? h("p", { class: "soft" }, "It does not tell what it decided.") : h("ol", { class: "decisions" }, ...decisions.map((words) => h("li", {}, shown(words)))),
   );
 }
 
@@ -70,8 +70,19 @@ function stateTables(answer: Sides, held: readonly Held[]): Child[] {
   return [subjectTable(answer, "Queue", subjects.filter(isQueue)), subjectTable(answer, "Task", subjects.filter((subject) => !isQueue(subject)))];
 }
 
-/** The section on where both part. */
-export function parting(answer: Sides, from: Parting): HTMLElement {
+/** Members one below the other, where few are left. */
+function memberTable(answer: Sides, held: readonly Held[]): Child {
+  if (held.length === 0) return null;
+  const { baseline, kernel } = answer;
+  return table({
+    caption: "What differs just before.",
+    columns: [{ head: "Of" }, { head: baseline, class: "mono" }, { head: kernel, class: "mono" }],
+    rows: held.map((one) => [one.member, one.baseline, one.kernel]),
+  });
+}
+
+/** The section on where both part; `held` says what of the state is shown, where that is not all. */
+export function parting(answer: Sides, from: Parting, held?: string): HTMLElement {
   return h(
     "div",
     { class: "parting" },
@@ -80,7 +91,7 @@ export function parting(answer: Sides, from: Parting): HTMLElement {
       ["Where", `CPU ${from.cpu}`],
     ]),
     h("div", { class: "pair kept-whole" }, sideOf(answer.baseline, 0, from.baseline, from.baseline_decisions), sideOf(answer.kernel, 1, from.kernel, from.decisions)),
-    ...stateTables(answer, from.state),
+    ...(held === undefined ? stateTables(answer, from.state) : [h("p", {}, held), memberTable(answer, from.state)]),
     h("p", { class: "soft" }, "This command makes both runs again:"),
     h("pre", {}, shown(from.command)),
   );

@@ -1,11 +1,12 @@
 // The page of runs: what each measured, how times are distributed, the longest wait, what the programs print.
 
-import { h, shown, type Child } from "../base/dom.js";
+import { breakable, h, shown, type Child } from "../base/dom.js";
 import { duration, metric, significant } from "../base/format.js";
 import { legend } from "../base/chart.js";
 import type { Provenance } from "../base/page.js";
 import { table } from "../base/table.js";
 import type { PageParts } from "./types.js";
+import { spoken } from "./words.js";
 
 /** A run, as `docs/schemas/run-1.json` has it. */
 export interface Run {
@@ -43,7 +44,7 @@ function valuesOf(answer: Runs, kernel: string, name: string): number[] {
 /** Numbers that are read first: of what the workload is run for, and of waits. */
 function headlines(answer: Runs): string[] {
   const names = [...new Set(answer.runs.flatMap((run) => Object.keys(run.metrics)))];
-  const wanted = [/(^| )throughput$/, /wakeup_latency_ns_p50$/, /wakeup_latency_ns_p99$/, /wakeup_latency_ns_max$/, /(^| )switches_per_s$/, /idle_share$/];
+  const wanted = [/(^| )throughput$/, /request_latency_ns_p99$/, /wakeup_latency_ns_p50$/, /wakeup_latency_ns_p99$/, /wakeup_latency_ns_max$/, /(^| )switches_per_s$/, /idle_share$/];
   return wanted.flatMap((one) => names.find((name) => one.test(name)) ?? []);
 }
 
@@ -56,7 +57,7 @@ function figures(answer: Runs): HTMLElement {
       const mean = all.reduce((sum, value) => sum + value, 0) / Math.max(1, all.length);
       return h("dd", { class: `side-${place % 5}` }, all.length === 0 ? "-" : metric(name, mean), h("span", { class: "unseen" }, shown(` with ${kernel}`)));
     });
-    return h("div", {}, h("dt", {}, shown(name)), ...values);
+    return h("div", {}, h("dt", {}, breakable(spoken(name))), ...values);
   };
   return h("dl", { class: "figures" }, ...headlines(answer).map(one));
 }

@@ -1,9 +1,13 @@
 // What a comparison's answer says: docs/schemas/compare-1.json, causes-1.json and attribute-1.json, and what its page has besides.
 
 import type { Picture } from "../base/bars.js";
+import type { PageLink } from "../base/dom.js";
 import type { Packed } from "../base/packed.js";
 import type { Provenance } from "../base/page.js";
+import type { Waiting } from "./blame.js";
 import type { Excerpt } from "./excerpt.js";
+import type { Queried } from "./sweep.js";
+import type { Directions } from "./words.js";
 
 export type Verdict = string;
 
@@ -107,8 +111,9 @@ export interface Parting {
   readonly cpu: number;
   readonly baseline: string;
   readonly kernel: string;
-  readonly baseline_decisions: readonly string[];
-  readonly decisions: readonly string[];
+  /** Nothing where decisions are not told of. */
+  readonly baseline_decisions: readonly string[] | null;
+  readonly decisions: readonly string[] | null;
   readonly state: readonly Held[];
   readonly command: string;
 }
@@ -197,6 +202,19 @@ export interface PageParts {
   readonly comparison?: Comparison;
   /** Of runs: the longest wait of the first of each kernel. */
   readonly excerpts?: readonly Excerpt[];
+  /** Which way metrics are better, of those that have one. */
+  readonly directions?: Directions;
+  /** What it is called, where the answer's schema does not say it. */
+  readonly kind?: string;
+  /** Of a sweep: values by the settings of its file. */
+  readonly settings?: Queried;
+  /** Of a trace: what its waits come to, and who ran instead. */
+  readonly blame?: readonly Waiting[];
+  /** In a folder of pages: the page that leads here, those that this one leads to, those of a sweep's settings. */
+  readonly up?: PageLink;
+  readonly links?: readonly PageLink[];
+  readonly pages?: readonly { readonly group: Readonly<Record<string, string>>; readonly page: string }[];
+  readonly notices?: readonly string[];
   /** The answer as the program prints it. */
   readonly text?: string;
 }

@@ -5,7 +5,7 @@ import { metric, significant } from "../base/format.js";
 import { table, type Cell } from "../base/table.js";
 import { axisChart, axisOf, rowChart, type Axis, type Ratio } from "./forest.js";
 import type { Comparison, Metric, Verdict } from "./types.js";
-import { intervalOf, tally, verdictColour, verdictOf, verdictSign, verdictWords } from "./words.js";
+import { differs, direction, intervalOf, tally, verdictColour, verdictOf, verdictSign, verdictWords, type Directions } from "./words.js";
 
 const WIDTH = 230;
 
@@ -15,9 +15,15 @@ export function badge(verdict: Verdict, words: string): HTMLElement {
 }
 
 /** How many metrics have which verdict. */
-export function tallyLine(rows: readonly Metric[]): HTMLElement {
+export function tallyLine(rows: readonly { readonly verdict: Verdict }[]): HTMLElement {
   const items = tally(rows.map((row) => row.verdict)).map(([verdict, count]) => h("li", {}, badge(verdict, `${count} ${verdictWords(verdict)}`)));
   return h("ul", { class: "tally", "aria-label": "Metrics by verdict" }, ...items);
+}
+
+/** A metric's name, and which way it is better. */
+export function directed(name: string, directions: Directions | undefined): Cell {
+  const way = direction(name, directions);
+  return { show: h("span", {}, h("bdi", { class: "metric" }, shown(name)), way === "" ? null : h("span", { class: "direction" }, way)), by: name };
 }
 
 function drawn(row: Metric): Ratio {
@@ -30,16 +36,28 @@ function titleOf(row: Metric): string {
   return parts.filter((part) => part !== "").join(", ");
 }
 
+/** What differs for sure first, then what is equal for sure; of each the order of the answer. */
+function surestFirst(rows: readonly Metric[]): Metric[] {
+  const rank = (row: Metric): number => (differs(row) ? 0 : row.verdict === "equivalent" ? 1 : 2);
+  return [...rows].sort((one, other) => rank(one) - rank(other));
+}
+
+/** A value whose column's head a narrow screen does not have. */
+function labelled(label: string, value: string): HTMLElement {
+  return h("span", {}, h("span", { class: "cell-label" }, h("bdi", {}, shown(label))), value);
+}
+
 /** All metrics of one kernel. */
-function ofKernel(answer: Comparison, rows: readonly Metric[], axis: Axis): HTMLElement {
+function ofKernel(answer: Comparison, all: readonly Metric[], axis: Axis): HTMLElement {
+  const rows = surestFirst(all);
   const kernel = rows[0]?.kernel ?? "";
   const cells = (row: Metric): (Cell | string)[] => [
-    { show: h("bdi", { class: "metric" }, shown(row.name)), by: row.name },
-    { show: metric(row.name, row.baseline_mean), by: row.baseline_mean },
-    { show: metric(row.name, row.mean), by: row.mean },
-    { show: row.ratio === null ? "-" : significant(row.ratio), by: row.ratio ?? undefined },
+    directed(row.name, answer.page?.directions),
+    { show: labelled(answer.baseline, metric(row.name, row.baseline_mean)), by: row.baseline_mean },
+    { show: labelled(kernel, metric(row.name, row.mean)), by: row.mean },
+    { show: labelled("ratio", row.ratio === null ? "-" : significant(row.ratio)), by: row.ratio ?? undefined },
     { show: rowChart(drawn(row), axis, WIDTH), by: row.ratio ?? undefined },
-    { show: intervalOf(row), by: row.low ?? undefined },
+    { show: labelled("95 % interval", intervalOf(row)), by: row.low ?? undefined },
     { show: h("span", { title: titleOf(row) || undefined }, badge(row.verdict, verdictOf(row))), by: row.verdict },
   ];
   return table({
@@ -79,7 +97,7 @@ export function verdicts(answer: Comparison): HTMLElement {
   const fill = (only: boolean): void => {
     place.replaceChildren(
       ...groups.flatMap((rows) => {
-        const kept = only ? rows.filter((row) => ["better", "worse", "changed"].includes(row.verdict)) : rows;
+        const kept = only ? rows.filter(differs) : rows;
         const head = groups.length > 1 ? h("h3", {}, h("bdi", {}, shown(rows[0]?.kernel ?? ""))) : null;
         const body = kept.length === 0 ? h("p", { class: "soft" }, "No metric differs for sure.") : ofKernel(answer, kept, axis);
         return head === null ? [body] : [head, tallyLine(rows), body];

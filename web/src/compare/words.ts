@@ -66,16 +66,17 @@ export function runsOf(row: Metric): string {
 /** From this ratio on a change is told in times, not in percent. */
 const IN_TIMES = 2;
 
-/** How something compares with `other`: `91.4 % lower (62.2 to 98.1 %) than v6.5's`, `3.20 times (2.50 to 4.10) v6.5's`. */
-export function changeOf(ratio: number, low: number | null, high: number | null, other: string): string {
+/** How something compares with `other`: `91.4 % lower (62.2 to 98.1 %) than v6.5's`, `3.20 times (2.50 to 4.10) v6.5's`; without it the change alone. */
+export function changeOf(ratio: number, low: number | null, high: number | null, other?: string): string {
+  const [beside, than] = other === undefined ? [" as much", ""] : [` ${other}'s`, ` than ${other}'s`];
   const hasEnds = low !== null && high !== null;
-  if (ratio >= IN_TIMES) return `${significant(ratio)} times${hasEnds ? ` (${significant(low)} to ${significant(high)})` : ""} ${other}'s`;
+  if (ratio >= IN_TIMES) return `${significant(ratio)} times${hasEnds ? ` (${significant(low)} to ${significant(high)})` : ""}${beside}`;
   const percent = (value: number) => significant(Math.abs((value - 1) * 100));
   let ends = "";
   if (hasEnds && low < 1 !== high < 1) ends = ` (${percent(low)} % lower to ${percent(high)} % higher)`;
   else if (hasEnds) ends = ` (${percent(low < 1 ? high : low)} to ${percent(low < 1 ? low : high)} %)`;
   const size = percent(ratio);
-  return size === "0" ? `as ${other}'s${ends}` : `${size} % ${ratio < 1 ? "lower" : "higher"}${ends} than ${other}'s`;
+  return size === "0" ? `as${other === undefined ? " before" : beside}${ends}` : `${size} % ${ratio < 1 ? "lower" : "higher"}${ends}${than}`;
 }
 
 /** One sentence: `v6.6: p99 wakeup latency 42.0 % lower (39.0 to 45.0 %) than v6.5's, 58 us instead of 100 us: better, 10 paired runs`. */
@@ -98,4 +99,24 @@ export function asSentence(text: string): string {
 export function tally(verdicts: readonly Verdict[]): (readonly [Verdict, number])[] {
   const order = ["worse", "better", "changed", "equivalent", "undecided", "one_course", "not_modelled"];
   return order.map((verdict) => [verdict, verdicts.filter((one) => one === verdict).length] as const).filter(([, count]) => count > 0);
+}
+
+/** Whether a row differs for sure. */
+export function differs(row: { readonly verdict: Verdict }): boolean {
+  return ["better", "worse", "changed"].includes(row.verdict);
+}
+
+/** By the size of the factor; a change from or to nothing is the largest. */
+export function largestFirst<R extends { readonly ratio: number | null }>(rows: readonly R[]): R[] {
+  const size = (row: R): number => (row.ratio === null || row.ratio <= 0 ? Infinity : Math.abs(Math.log(row.ratio)));
+  return [...rows].sort((one, other) => (size(other) === size(one) ? 0 : size(other) - size(one)));
+}
+
+/** Which way each metric is better, as the program knows it: `lower`, `higher`. */
+export type Directions = Readonly<Record<string, string>>;
+
+/** `lower is better`, where one way is. */
+export function direction(name: string, directions: Directions | undefined): string {
+  const way = directions?.[name];
+  return way === undefined ? "" : `${way} is better`;
 }

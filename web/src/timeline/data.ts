@@ -1,5 +1,6 @@
 // The data of a page of traces, as crates/page/src/timeline.rs writes them. Times are ns from the trace's beginning.
 
+import type { PageLink } from "../base/dom.js";
 import type { Provenance } from "../base/page.js";
 
 /** Where a piece stands in the blob, in bytes; each begins on a boundary of base64. */
@@ -103,6 +104,8 @@ export interface TimelineData {
   readonly align: readonly number[];
   /** By what they are aligned. */
   readonly aligned: string | null;
+  /** In a folder of pages: the page that leads here. */
+  readonly up?: PageLink;
 }
 
 /** What a CPU does: below this nothing that is a task. */

@@ -2,7 +2,7 @@
 
 import "../base/base.css";
 import "./timeline.css";
-import { h, name, shown } from "../base/dom.js";
+import { h, name, pageLink, shown } from "../base/dom.js";
 import { count, duration } from "../base/format.js";
 import { keyboard, type Key } from "../base/keyboard.js";
 import { provenanceFacts, start, THEME_KEY } from "../base/page.js";
@@ -77,6 +77,7 @@ class Page {
       { class: "top" },
       h("h1", {}, ...labels),
       h("p", { class: "soft" }, this.traces.map((trace) => this.sums(trace)).join("; ")),
+      this.data.up === undefined ? null : h("p", {}, pageLink(this.data.up, "↑ ")),
       h("div", { class: "tools", role: "group", "aria-label": "Page" }, keyboard([...keys, THEME_KEY]), themeButton()),
     );
     const bar = h(
@@ -89,7 +90,7 @@ class Page {
       tool("◂ Wait", "The wait before (p)", () => this.nextWait(-1)),
       tool("Wait ▸", "The next wait (n)", () => this.nextWait(1)),
       tool("Depth", "Show or hide runqueue depths (q)", () => this.toggleDepth()),
-      legend(),
+      legend(this.traces.some((trace) => trace.frequencies.size > 0)),
       this.status,
     );
     const kept = this.traces.filter((trace) => trace.data.kept.text !== null);
@@ -137,17 +138,17 @@ class Page {
   private keys(): Key[] {
     const repeat = (key: string, does: string, act: () => void): Key => ({ key, does, act });
     return [
-      repeat("w", "Zoom in", () => this.zoom(0.6)),
-      repeat("s", "Zoom out", () => this.zoom(1 / 0.6)),
-      repeat("a", "Earlier", () => this.view.pan(-0.25, true)),
-      repeat("d", "Later", () => this.view.pan(0.25, true)),
-      { key: "ArrowLeft", label: "← →", does: "Earlier, later", act: () => this.view.pan(-0.25, true) },
-      { key: "ArrowRight", does: "Later", label: "→", act: () => this.view.pan(0.25, true) },
+      { key: "w", label: "w s, + -", does: "Zoom in, out", act: () => this.zoom(0.6) },
+      { key: "s", act: () => this.zoom(1 / 0.6) },
+      { key: "a", label: "a d, ← →", does: "Earlier, later", act: () => this.view.pan(-0.25, true) },
+      { key: "d", act: () => this.view.pan(0.25, true) },
+      { key: "ArrowLeft", act: () => this.view.pan(-0.25, true) },
+      { key: "ArrowRight", act: () => this.view.pan(0.25, true) },
       { key: "ArrowUp", label: "↑ ↓", does: "Rows above, below", act: () => this.scrollRows(-60) },
-      { key: "ArrowDown", label: "↓", does: "Rows below", act: () => this.scrollRows(60) },
-      repeat("+", "Zoom in", () => this.zoom(0.5)),
-      { key: "=", does: "Zoom in", act: () => this.zoom(0.5) },
-      repeat("-", "Zoom out", () => this.zoom(2)),
+      { key: "ArrowDown", act: () => this.scrollRows(60) },
+      { key: "+", act: () => this.zoom(0.5) },
+      { key: "=", act: () => this.zoom(0.5) },
+      { key: "-", act: () => this.zoom(2) },
       repeat("f", "Show all", () => this.view.fit()),
       repeat("/", "Find a task", () => this.search.focus()),
       repeat("n", "The next wait", () => this.nextWait(1)),
@@ -244,8 +245,16 @@ class Page {
     const task = place(words.get("task"));
     if (wait !== undefined && wait.trace.data.waits[wait.number] !== undefined) this.showWait(wait.trace, wait.number);
     else if (task !== undefined && task.trace.data.tasks.pid[task.number] !== undefined) this.showTask(task.trace, task.number);
+    else if (location.hash === "") this.showWorst();
     const [from, to] = (words.get("v") ?? "").split(",").map(Number);
     if (from !== undefined && to !== undefined && Number.isFinite(from) && to > from) this.view.set(from, to);
+  }
+
+  /** The page opens on the longest wait of all. */
+  private showWorst(): void {
+    const length = (trace: Trace): number => (trace.data.waits[0] === undefined ? -1 : trace.data.waits[0].to - trace.data.waits[0].from);
+    const worst = this.traces.reduce((one, other) => (length(other) > length(one) ? other : one));
+    if (length(worst) >= 0) this.showWait(worst, 0);
   }
 
   private paneOf(trace: Trace): Pane {
@@ -279,7 +288,7 @@ class Page {
       arrow: wait.waker === null ? undefined : { cpu: wait.waker.cpu, time: wait.from, toCpu, toTime: wait.from },
     };
     this.side.current(trace, place);
-    this.side.select(h("h2", {}, "Selected wait"), h("pre", { class: "story" }, wait.story.split("\n").map(shown).join("\n")));
+    this.side.select(h("h2", {}, "Selected wait"), h("pre", { class: "story", tabindex: 0 }, wait.story.split("\n").map(shown).join("\n")));
     this.relayout();
     pane.reveal((row) => row.kind === "cpu" && row.cpu === (wait.waker?.cpu ?? toCpu));
     pane.reveal((row) => row.kind === "cpu" && row.cpu === toCpu);
@@ -396,9 +405,9 @@ class Page {
   }
 }
 
-function legend(): HTMLElement {
+function legend(hasClock: boolean): HTMLElement {
   const item = (kind: string, text: string): HTMLElement => h("span", { class: "key" }, h("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text);
-  return h("p", { class: "legend" }, item("runs", "runs"), item("waits", "waits for a CPU"), item("sleeps", "sleeps"), item("blocked", "blocked (D)"), item("unknown", "unknown"));
+  return h("p", { class: "legend" }, item("runs", "runs"), item("waits", "waits for a CPU"), item("sleeps", "sleeps"), item("blocked", "blocked (D)"), item("unknown", "unknown, or not read yet"), item("worst", "worst waits, above"), item("depth", "how many run"), hasClock && item("clock", "clock"));
 }
 
 export type { Page };
@@ -408,6 +417,7 @@ start(async (root, json) => {
   let page: Page | undefined;
   const traces = data.traces.map((trace, place) => new Trace(trace, data.align[place] ?? 0, "AB"[place] ?? "?", () => page?.changed()));
   await Promise.all(traces.map((trace) => trace.prepare()));
+  traces.slice(1).forEach((trace) => trace.follow(traces[0]!));
   page = new Page(root, data, traces);
   page.relayout();
   page.draw();

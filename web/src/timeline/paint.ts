@@ -20,6 +20,8 @@ export interface Part {
   readonly from: number;
   readonly to: number;
   readonly stretch: Stretch | undefined;
+  /** Its switches are being read: sums stand for them for a moment. */
+  readonly isUnread?: boolean;
 }
 
 /** Sums per pixel: each pixel has what intervals cover of it. */
@@ -77,6 +79,18 @@ export class Painter {
   }
 
   /** Time that is unknown. */
+  /** Covers what is not read yet, so that its sums are not taken for another course of events. */
+  unread(y: number, height: number): void {
+    for (const part of this.parts.filter(({ isUnread }) => isUnread === true)) {
+      const [x0, x1] = [this.x(part.from), this.x(part.to)];
+      this.context.fillStyle = this.colours.paper;
+      this.context.globalAlpha = 0.7;
+      this.context.fillRect(x0, y, x1 - x0, height);
+      this.context.globalAlpha = 1;
+      this.unknown(x0, y, x1 - x0, height);
+    }
+  }
+
   unknown(x: number, y: number, width: number, height: number): void {
     if (this.hatch === null) {
       const tile = document.createElement("canvas");

@@ -201,11 +201,12 @@ export class Pane {
     for (const place of places) {
       const [begin, end] = stretches.rows[place]!;
       const stretch = stretches.get(place);
-      if (stretch === undefined && stretches.has(place)) this.waiting = true;
-      if (stretch === undefined && !stretches.has(place)) this.drewSums = true;
-      const part = { from: Math.max(from, begin), to: Math.min(to, end), stretch };
+      const isUnread = stretch === undefined && stretches.has(place);
+      if (isUnread) this.waiting = true;
+      else if (stretch === undefined) this.drewSums = true;
+      const part = { from: Math.max(from, begin), to: Math.min(to, end), stretch, isUnread };
       const before = parts.at(-1);
-      if (stretch === undefined && before !== undefined && before.stretch === undefined) parts[parts.length - 1] = { ...before, to: part.to };
+      if (stretch === undefined && before !== undefined && before.stretch === undefined && before.isUnread === isUnread) parts[parts.length - 1] = { ...before, to: part.to };
       else parts.push(part);
     }
     return parts;
@@ -233,6 +234,7 @@ export class Pane {
       this.gridLines(colours, scale, height);
       this.lanes(true, painter, colours, scale);
     });
+    this.within(scale.left, RULER, scale.width, height - RULER, () => painter.unread(RULER, height - RULER));
     this.within(scale.left, stays, scale.width, height - stays, () => this.drawFrames(colours, scale));
     this.within(scale.left, RULER, scale.width, height - RULER, () => this.drawBand(colours, scale, height));
     context.fillStyle = colours.paper;
@@ -296,7 +298,7 @@ export class Pane {
       case "cpu":
         return { text: `CPU ${row.cpu}` };
       case "depth":
-        return { text: "", soft: `run and wait, of ${this.drawn.get(`cpu ${row.cpu}`) ?? this.trace.depthScale}` };
+        return { text: "", soft: `running, waiting, of ${this.drawn.get(`cpu ${row.cpu}`) ?? this.trace.depthScale}` };
       case "frequency":
         return { text: "", soft: `clock, of ${(this.trace.frequencyMost / 1e6).toFixed(2)} GHz` };
       case "set":

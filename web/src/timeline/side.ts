@@ -13,6 +13,17 @@ export interface SideActions {
   readonly showTask: (trace: Trace, task: number) => void;
 }
 
+/** Who ran longest of the wait where the task waited. */
+function behindOf(trace: Trace, wait: Wait): string {
+  const ran = new Map<number, number>();
+  for (const [task, , from, to] of wait.runs) {
+    const length = Math.min(to, wait.to) - Math.max(from, wait.from);
+    if (task !== null && length > 0) ran.set(task, (ran.get(task) ?? 0) + length);
+  }
+  const [longest] = [...ran].sort((one, other) => other[1] - one[1]);
+  return longest === undefined ? "" : trace.taskName(longest[0]);
+}
+
 export class Side {
   readonly element: HTMLElement;
   readonly selection: HTMLElement;
@@ -51,7 +62,9 @@ export class Side {
     const bar = h("span", { class: "bar", "aria-hidden": "true" });
     bar.style.inlineSize = `${Math.max(2, ((wait.to - wait.from) / longest) * 100)}%`;
     const who = h("span", { class: "who" }, name(`${wait.who.comm || "task"}:${wait.who.pid}`));
-    const button = h("button", { type: "button", class: "wait" }, who, h("span", { class: "long" }, duration(wait.to - wait.from)), bar);
+    const behind = behindOf(trace, wait);
+    const other = behind === "" ? null : h("span", { class: "behind" }, "behind ", name(behind));
+    const button = h("button", { type: "button", class: "wait" }, who, h("span", { class: "long" }, duration(wait.to - wait.from)), other, bar);
     button.addEventListener("click", () => this.actions.showWait(trace, place));
     this.items.set(`${trace.letter}${place}`, button);
     return button;

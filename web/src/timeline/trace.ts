@@ -103,6 +103,18 @@ export class Trace {
     }
   }
 
+  /** Puts sets and tasks in the order of another trace, as far as it has them too: rows of both stand beside each other. */
+  follow(other: Trace): void {
+    const { name } = this.data.sets;
+    const sets = new Map(other.setOrder.map((set, at) => [other.data.sets.name[set], at]));
+    const tasks = new Map(other.setOrder.flatMap((set) => other.members[set]!).map((task, at) => [other.taskName(task), at]));
+    const byPlace = <T>(places: ReadonlyMap<T, number>, key: (one: number) => T) => (one: number, two: number): number => (places.get(key(one)) ?? Infinity) - (places.get(key(two)) ?? Infinity) || 0;
+    this.setOrder.sort(byPlace(sets, (set) => name[set]));
+    for (const list of this.members) list.sort(byPlace(tasks, (task) => this.taskName(task)));
+    this.open.clear();
+    for (const set of this.setOrder) if (other.setOrder.some((known) => other.data.sets.name[known] === name[set] && other.open.has(known))) this.open.add(set);
+  }
+
   async prepare(): Promise<void> {
     const { courses, frequencies } = this.data;
     const bytes = (piece: Piece): Promise<Uint8Array> => inflate(this.data.blob, piece.at, piece.length);

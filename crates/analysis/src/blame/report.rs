@@ -9,7 +9,7 @@ use fairlab_event::Ns;
 use serde::Serialize;
 
 use super::RuleWords;
-use super::sums::{BlameSums, CountedTime, Culprit, Rule, WakerKind, WokenBy};
+use super::sums::{BlameSums, CountedTime, Culprit, Rule, SleepPlace, WakerKind, WokenBy};
 use crate::causes::{CauseDecision, Causes, StretchEnd, WaitBehind, WaitKind};
 use crate::histogram::greatest_in;
 
@@ -57,6 +57,8 @@ pub struct BlameReport {
     pub begun: Vec<BegunRow>,
     /// Who woke whom; the longest time first.
     pub wakers: Vec<WakerRow>,
+    /// Where tasks slept and were woken; the longest time first. Empty where no call stack shows it.
+    pub places: Vec<PlaceRow>,
     /// Who waited; the longest time first.
     pub waiters: Vec<WaiterRow>,
     /// What the trace lacks, one clause each.
@@ -184,6 +186,23 @@ pub struct WakerRow {
     pub longest_ns: u64,
 }
 
+/// The waits of tasks that slept in one function and were woken in another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlaceRow {
+    /// Where they slept; empty where that is not shown.
+    pub slept_in: String,
+    /// Where the waker was; empty where that is not shown.
+    pub woken_in: String,
+    /// How many waits.
+    pub waits: u64,
+    /// How long.
+    pub wait_ns: u64,
+    /// The part of all waiting.
+    pub share: f64,
+    /// The longest.
+    pub longest_ns: u64,
+}
+
 /// The waits of one name, or of one thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaiterRow {
@@ -204,10 +223,12 @@ pub struct WaiterRow {
 }
 
 /// What a report says besides the sums.
-pub(super) struct Told {
+pub(super) struct Told<'f> {
     pub(super) whose: Vec<String>,
     pub(super) observed: Ns,
     pub(super) notices: Vec<String>,
+    /// Functions of call stacks, from number 1.
+    pub(super) functions: &'f [String],
     pub(super) rule_words: RuleWords,
 }
 
@@ -371,6 +392,22 @@ impl BlameSums {
         rows(&self.wakers, row, |row| row.wait_ns)
     }
 
+    fn place_rows(&self, functions: &[String]) -> Vec<PlaceRow> {
+        let name = |number: u16| {
+            let place = usize::from(number).checked_sub(1);
+            place.and_then(|place| functions.get(place)).cloned().unwrap_or_default()
+        };
+        let row = |(slept, woken): SleepPlace, counted: &CountedTime| PlaceRow {
+            slept_in: name(slept),
+            woken_in: name(woken),
+            waits: counted.count,
+            wait_ns: counted.time.0,
+            share: part_of(counted.time, self.total.time),
+            longest_ns: counted.longest.0,
+        };
+        rows(&self.places, row, |row| row.wait_ns)
+    }
+
     fn waiter_rows(&self, names: &Names) -> Vec<WaiterRow> {
         let row = |waiter: u16, counted: &CountedTime| WaiterRow {
             waiter: names.of(waiter),
@@ -385,7 +422,7 @@ impl BlameSums {
     }
 
     /// All of it.
-    pub(super) fn into_report(self, told: Told, causes: &Causes) -> BlameReport {
+    pub(super) fn into_report(self, told: Told<'_>, causes: &Causes) -> BlameReport {
         let names = Names(causes.names());
         let (tail, in_tail) = self.tail();
         let latency = self.total.time.0.saturating_sub(self.woken_while_running.time.0);
@@ -412,6 +449,7 @@ impl BlameSums {
             ends: self.end_rows(),
             begun: self.begun_rows(),
             wakers: self.waker_rows(&names),
+            places: self.place_rows(told.functions),
             waiters: self.waiter_rows(&names),
             notices: told.notices,
         }

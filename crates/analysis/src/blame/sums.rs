@@ -39,7 +39,12 @@ pub(super) struct WaitFacts {
     pub(super) seemed: Ns,
     /// Where its task may run is known.
     pub(super) knows_affinity: bool,
+    /// The numbers of the functions in which it slept and was woken; 0: not shown.
+    pub(super) place: SleepPlace,
 }
+
+/// In which function a task slept, and in which it was woken.
+pub(super) type SleepPlace = (u16, u16);
 
 /// How often, and how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +79,8 @@ pub(super) struct BlameSums {
     pub(super) ends: BTreeMap<StretchEnd, CountedTime>,
     /// By the waker, and the number of the name of the task that was woken.
     pub(super) wakers: BTreeMap<(WokenBy, u16), CountedTime>,
+    /// By where the task slept and was woken, where call stacks show it.
+    pub(super) places: BTreeMap<SleepPlace, CountedTime>,
     pub(super) waiters: BTreeMap<u16, CountedTime>,
     pub(super) ran: BTreeMap<u16, Ns>,
     /// How many tasks waited or ran, by name.
@@ -148,6 +155,9 @@ impl BlameSums {
         self.waiters.entry(facts.waiter).or_default().add(length);
         if let Some(waker) = facts.waker {
             self.wakers.entry((waker, facts.waiter)).or_default().add(length);
+        }
+        if facts.place != (0, 0) {
+            self.places.entry(facts.place).or_default().add(length);
         }
         if wait.woken_while_running {
             self.woken_while_running.add(length);

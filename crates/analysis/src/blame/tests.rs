@@ -1,7 +1,7 @@
 //! Small stories, summed.
 
 use super::change::BlameChange;
-use super::report::{BlameReport, CulpritRow};
+use super::report::{BlameReport, CulpritRow, PlaceRow};
 use super::text::{BlameText, ChangeText, headline};
 use super::*;
 use crate::causes::{StretchEnd, WaitKind};
@@ -244,6 +244,40 @@ fn wakers_are_named_with_the_waits_that_follow() {
     assert!(report.begun[0].wait.is_some_and(|wait| wait != WaitKind::Wakeup));
 }
 
+/// As the trigger `stacktrace` of both events prints them.
+#[test]
+fn call_stacks_name_where_tasks_slept_and_were_woken() {
+    let story = "y-1 1 d..2. 1 switch swapper/1:0 R ==> y:1
+         api-70 0 d..2. 10 switch api:70 S ==> b:9
+         api-70 0 d..2. 10 kernel_stack <stack trace>
+         api-70 0 d..2. 10 kernel_stack => trace_event_raw_event_sched_switch
+         api-70 0 d..2. 10 kernel_stack => __schedule+0x2f1/0x9e0
+         api-70 0 d..2. 10 kernel_stack => schedule
+         api-70 0 d..2. 10 kernel_stack => futex_wait_queue+0x65/0x90
+         api-70 0 d..2. 10 kernel_stack => do_futex
+         y-1 1 d..2. 100 waking api:70 on 0
+         y-1 1 d..2. 100 kernel_stack <stack trace>
+         y-1 1 d..2. 100 kernel_stack => try_to_wake_up
+         y-1 1 d..2. 100 kernel_stack => wake_up_q
+         y-1 1 d..2. 100 kernel_stack => futex_wake
+         y-1 1 d..2. 103 wakeup api:70 on 0
+         b-9 0 d..2. 1000 switch b:9 S ==> api:70";
+    let places = |story: &str| {
+        let report = blame("api", story);
+        let place = |row: &PlaceRow| (row.slept_in.clone(), row.woken_in.clone(), row.wait_ns / 1000);
+        report.places.iter().map(place).collect::<Vec<_>>()
+    };
+    let of = |slept: &str, woken: &str| vec![(slept.to_string(), woken.to_string(), 900)];
+    assert_eq!(places(story), of("futex_wait_queue", "futex_wake"));
+    let without =
+        |what: &str| story.lines().filter(|line| !line.contains(what)).collect::<Vec<_>>().join("\n");
+    assert_eq!(places(&without("100 kernel_stack")), of("futex_wait_queue", ""));
+    assert_eq!(places(&without("10 kernel_stack")), of("", "futex_wake"));
+    assert!(places(&without("kernel_stack")).is_empty());
+    let report = blame("api", story);
+    assert!(BlameText { report: &report, rows: 9 }.to_string().contains("futex_wait_queue  futex_wake"));
+}
+
 /// A hundred short waits behind one task, and a long one behind another.
 #[test]
 fn the_longest_waits_have_culprits_of_their_own() {
@@ -340,7 +374,9 @@ fn waits_across_holes_are_counted_apart() {
         .replace("         x-9 0 d..2. 1000", "         y-1 1 d..2. 500 lost 7\n         x-9 0 d..2. 1000");
     let report = blame("api", &story);
     assert_eq!((report.waits, report.waits_across_losses, report.is_empty()), (0, 1, false));
-    assert!(BlameText { report: &report, rows: 10 }.to_string().contains("1 waits across holes"));
+    assert!(
+        BlameText { report: &report, rows: 10 }.to_string().contains("1 waits in which events are missing")
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::answer::BlameAnswer;
 use super::change::{BlameChange, ChangeRow};
-use super::report::{BlameReport, CulpritRow};
+use super::report::{BlameReport, CulpritRow, RuleRow};
 use crate::causes::WaitBehind;
 use crate::columns::{self, ms};
 
@@ -39,14 +39,25 @@ pub struct ChangeText<'r> {
     pub rows: usize,
 }
 
-/// So many culprits stand in the sentence.
+/// Prints what leads to the rest: the sentence, and whom the waits were behind.
+#[derive(Clone, Copy, Debug)]
+pub struct BlameBrief<'r>(pub &'r BlameReport);
+
+/// Prints whom the waits of each name were behind.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitersBrief<'r>(pub &'r [BlameReport]);
+
+/// So many culprits stand in the sentence, and so many of each waiter where there are several.
 const NAMED: usize = 3;
+
+/// So many rows has a table that leads to the rest.
+const BRIEF: usize = 5;
 
 /// Smaller parts do not.
 const PART_NAMED: f64 = 0.05;
 
 /// Who had the CPU, in a table.
-pub(super) fn who(row: &CulpritRow) -> String {
+pub fn who(row: &CulpritRow) -> String {
     let name = &row.runner;
     match row.behind {
         WaitBehind::KernelThread => format!("{name} (kernel thread)"),
@@ -176,9 +187,61 @@ impl fmt::Display for BlameText<'_> {
         self.ends(f)?;
         self.begun(f)?;
         self.wakers(f)?;
+        self.places(f)?;
         self.waiters(f)?;
         self.idle(f)?;
         self.besides(f)
+    }
+}
+
+/// The greatest culprits, and one row for the others.
+fn brief_rows(report: &BlameReport, most: usize) -> Vec<[String; 4]> {
+    let (shown, others) = report.culprits.split_at(report.culprits.len().min(most));
+    let row = |row: &CulpritRow| [who(row), ms(row.time_ns), percent(row.share), percent(row.tail_share)];
+    let mut rows = shown.iter().map(row).collect::<Vec<_>>();
+    if !others.is_empty() {
+        let sum = |part: fn(&CulpritRow) -> f64| percent(others.iter().map(part).sum());
+        let time = others.iter().fold(0, |time: u64, row| time.saturating_add(row.time_ns));
+        rows.push([
+            format!("{} others", others.len()),
+            ms(time),
+            sum(|row| row.share),
+            sum(|row| row.tail_share),
+        ]);
+    }
+    rows
+}
+
+impl fmt::Display for BlameBrief<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = self.0;
+        writeln!(f, "{}", headline(report))?;
+        let rows = brief_rows(report, BRIEF).into_iter().map(Vec::from).collect::<Vec<_>>();
+        let header = ["who had the CPU", "time (msec)", "share", "of the longest"];
+        table(f, "Behind whom, all waits summed", &header, &rows, usize::MAX)?;
+        let told = report.rules.iter().filter(|row| row.decisions > 0).collect::<Vec<_>>();
+        if told.is_empty() {
+            return Ok(());
+        }
+        let row = |row: &&RuleRow| vec![row.words.clone(), ms(row.time_ns), percent(row.share)];
+        let header = ["by which rule the waiting task was not picked", "time (msec)", "share"];
+        table(f, "By rule", &header, &told.iter().map(row).collect::<Vec<_>>(), BRIEF)
+    }
+}
+
+impl fmt::Display for WaitersBrief<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = Vec::new();
+        for report in self.0.iter().take(BRIEF) {
+            let of = [report.whose.join(", "), report.waits.to_string(), ms(report.wait_ns)];
+            for (place, culprit) in brief_rows(report, NAMED).into_iter().enumerate() {
+                let of = if place == 0 { of.clone() } else { Default::default() };
+                rows.push([&of[..], &culprit[..]].concat());
+            }
+        }
+        let header = ["who waited", "waits", "in all", "who had the CPU", "of it", "share", "of the longest"];
+        let title = "Behind whom they waited, all waits of a name summed (msec), the longest first";
+        table(f, title, &header, &rows, usize::MAX)
     }
 }
 
@@ -258,6 +321,25 @@ impl BlameText<'_> {
         table(f, "Wakers (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
     }
 
+    fn places(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |function: &String| match function.is_empty() {
+            true => "not shown".to_string(),
+            false => function.clone(),
+        };
+        let rows = self.report.places.iter().map(|row| {
+            vec![
+                shown(&row.slept_in),
+                shown(&row.woken_in),
+                ms(row.wait_ns),
+                percent(row.share),
+                row.waits.to_string(),
+                ms(row.longest_ns),
+            ]
+        });
+        let header = ["slept in", "woken in", "waited then", "share", "waits", "longest"];
+        table(f, "Call stacks (msec)", &header, &rows.collect::<Vec<_>>(), self.rows)
+    }
+
     fn waiters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.report.waiters.len() < 2 {
             return Ok(());
@@ -322,7 +404,7 @@ impl BlameText<'_> {
         match report.waits_across_losses {
             0 => Ok(()),
             crossed => {
-                writeln!(f, "In no sum: {crossed} waits across holes in the trace, which are not measured.")
+                writeln!(f, "In no sum: {crossed} waits in which events are missing, which are not measured.")
             }
         }
     }

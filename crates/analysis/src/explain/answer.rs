@@ -16,6 +16,7 @@ use super::{Explanation, StillWaiting};
 pub fn to_json(explanation: &Explanation, import: &Value) -> Value {
     json!({
         "schema": "fairlab/explain/1",
+        "waiting": explanation.waiting,
         "stories": explanation.stories.iter().map(story_json).collect::<Vec<_>>(),
         "measured": explanation.measured,
         "waits_across_losses": explanation.crossed,

@@ -45,7 +45,9 @@ fn slices_end_by_a_timer_of_their_own_where_one_is_seen() {
     let text = explanation.to_string();
     let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
     has("was preempted on the way to user mode (R) by the timer of its slice (hrtick) at 0.003101");
-    has("1 tick went by without a switch, and its slice ends by a timer of its own (hrtick): 0.002000");
+    has(
+        "1 tick passed and did not preempt it, since its slice ends by a timer of its own (hrtick): 0.002000",
+    );
     has("by the tick at 0.004001");
     let answer = answer::to_json(&explanation, &serde_json::Value::Null).to_string();
     assert!(answer.contains("\"hrtick\"") && answer.contains("\"tick\""), "{answer}");
@@ -64,10 +66,7 @@ fn a_tick_counts_before_anything_else_on_its_cpu_did() {
              a-65 CPU d..2. 4002 switch a:65 R ==> w:70"
             .replace("CPU", &cpu.to_string());
         let text = explain(ExplainOptions { worst: 1, ..ExplainOptions::default() }, &story).to_string();
-        assert!(
-            text.contains("1 tick went by without a switch, granting it another stretch each: 0.002000"),
-            "{text}"
-        );
+        assert!(text.contains("1 tick passed and did not preempt it: 0.002000"), "{text}");
     }
 }
 
@@ -97,7 +96,7 @@ fn who_ran_instead_in_order_and_why_each_left() {
    At 0.001002 queued on CPU 0, where a:65 ran.
    Who ran instead:
      0.001002  a:65 ran on for 3.000 ms, was preempted on the way to user mode (R) by the tick at 0.004000
-       1 tick went by without a switch, granting it another stretch each: 0.002000 (after 1.900 ms)
+       1 tick passed and did not preempt it: 0.002000 (after 1.900 ms)
      0.004002  b:66 ran for 0.999 ms, yielded
      0.005001  c:67 ran for 0.999 ms, blocked (D)
    Idle meanwhile (affinity is not in the trace; it is taken as allowed there):
@@ -195,7 +194,7 @@ fn waits_across_losses_are_counted_and_not_told() {
     );
     assert_eq!((explanation.measured, explanation.crossed, explanation.stories.len()), (1, 1, 1));
     assert_eq!(explanation.stories[0].length(), Ns::from_us(50));
-    assert!(explanation.to_string().contains("1 more waits ended across holes in the trace"));
+    assert!(explanation.to_string().contains("1 more waits are not measured: events are missing"));
 }
 
 /// Whatever happens while one task waits on and on, what is remembered has a bound.

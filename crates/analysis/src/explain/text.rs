@@ -13,6 +13,7 @@ use super::story::{
     WaitCause, WaitEnd, WaitPart, WaiterMove,
 };
 use super::{Explanation, StillWaiting};
+use crate::blame::text::BlameBrief;
 use crate::columns::ms;
 
 /// How many runs of a story are printed at each end.
@@ -23,6 +24,9 @@ const SHOWN: usize = 6;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(waiting) = &self.waiting {
+            writeln!(f, "{}", BlameBrief(waiting))?;
+        }
         let waits =
             if self.measured == 1 { "1 wait".to_string() } else { format!("{} waits", self.measured) };
         match self.stories.len() {
@@ -36,7 +40,7 @@ impl fmt::Display for Explanation {
         if self.crossed > 0 {
             writeln!(
                 f,
-                "\n{} more waits ended across holes in the trace: they are not measured.",
+                "\n{} more waits are not measured: events are missing while they went on.",
                 self.crossed
             )?;
         }
@@ -392,10 +396,10 @@ impl OtherRun {
         }
         let noun = if self.tick_count == 1 { "tick" } else { "ticks" };
         let meaning = match self.slice_timer {
-            true => ", and its slice ends by a timer of its own (hrtick)",
-            false => ", granting it another stretch each",
+            true => ", since its slice ends by a timer of its own (hrtick)",
+            false => "",
         };
-        write!(f, "       {} {noun} went by without a switch{meaning}:", self.tick_count)?;
+        write!(f, "       {} {noun} passed and did not preempt it{meaning}:", self.tick_count)?;
         if self.tick_count <= SHOWN as u64 {
             for tick in &self.ticks {
                 write!(f, " {} (after {} ms)", SecondsCutToMicroseconds(tick.time), ms(tick.runtime.0))?;

@@ -265,7 +265,11 @@ impl LatencyTable {
             )?;
         }
         if self.crossed > 0 {
-            writeln!(f, "  INFO: {} waits across holes in the trace are not measured", self.crossed)?;
+            writeln!(
+                f,
+                "  INFO: {} waits are not measured: events are missing while they went on",
+                self.crossed
+            )?;
         }
         if self.switch_bugs > 0 && self.wakeups > 0 {
             let share = percent(self.switch_bugs, self.wakeups);

@@ -11,6 +11,7 @@ use super::{
     Censored, CpuTime, Migrations, QueueDepths, SummaryReport, SwitchCounts, SwitchPair, TaskWaitSummary,
     Unconserved, ValueSpread,
 };
+use crate::blame::report::BlameReport;
 use crate::counts::NameCounts;
 use crate::task_selector::TaskSelector;
 use crate::tracker::WaitCause;
@@ -45,6 +46,8 @@ pub struct SummaryAnswer {
     pub comms: Vec<TaskAnswer>,
     /// By task, the longest wait first.
     pub tasks: Vec<TaskAnswer>,
+    /// Whom the names that waited most waited behind, each as in `fairlab/blame/1`, the longest first.
+    pub waiting: Vec<BlameReport>,
     /// By name, names that differ only in a number at their end as one, and by control group: every metric of docs/metrics.md.
     pub by_name: Vec<NameSummaryAnswer>,
     /// How tasks left their CPUs.
@@ -360,6 +363,7 @@ impl From<&SummaryReport> for SummaryAnswer {
             waits_across_losses: report.all.crossed,
             losses: report.losses,
             comms: report.comms.iter().map(TaskAnswer::from).collect(),
+            waiting: report.waiting.clone(),
             tasks: report.tasks.iter().map(TaskAnswer::from).collect(),
             by_name: report
                 .by_name

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use fairlab_event::{Comm, Cpu, Ns, Pid, System};
 
 use super::{CpuTime, QueueDepths, Unconserved, ValueSpread};
+use crate::blame::report::BlameReport;
 use crate::counts::NameCounts;
 use crate::task_selector::TaskSelector;
 use crate::tracker::WaitCause;
@@ -231,6 +232,8 @@ pub struct SummaryReport {
     pub comms: Vec<TaskWaitSummary>,
     /// By task, the longest wait first.
     pub tasks: Vec<TaskWaitSummary>,
+    /// Whom the names that waited most waited behind, the longest first, where that is asked for.
+    pub waiting: Vec<BlameReport>,
     /// By name, names that differ only in a number at their end as one, and by control group.
     pub by_name: BTreeMap<TaskSelector, NameCounts>,
     /// How tasks left their CPUs; switches away from the idle task are not among them.

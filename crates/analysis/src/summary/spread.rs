@@ -74,6 +74,11 @@ impl ValueSpread {
         (self.total > 0).then_some(self.greatest)
     }
 
+    /// The greatest value of each bucket that is not empty, ascending, with the bucket's count.
+    pub fn sizes(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.counts.iter().map(|(bucket, count)| (greatest_in(bucket as usize).min(self.greatest), count))
+    }
+
     /// The mean, rounded down.
     pub fn mean(&self) -> Option<u64> {
         let mean = self.sum.checked_div(u128::from(self.total))?;

@@ -7,6 +7,7 @@ use std::fmt;
 use fairlab_event::{EscapedText, Ns};
 
 use super::{Scope, SummaryReport, TaskWaitSummary, ValueSpread};
+use crate::blame::text::WaitersBrief;
 use crate::columns::{self, ms, us};
 use crate::counts::NameCounts;
 use crate::task_selector::TaskSelector;
@@ -41,6 +42,7 @@ impl fmt::Display for SummaryText<'_> {
         percentiles(f, "Preemption wait", &report.all.preemptions, report.span())?;
         self.waits(f, "name", &report.comms)?;
         self.waits(f, "task", &report.tasks)?;
+        self.culprits(f)?;
         self.names(f, "name", |who| !matches!(who, TaskSelector::Group(_)))?;
         self.names(f, "group", |who| matches!(who, TaskSelector::Group(_)))?;
         self.placement(f)?;
@@ -127,6 +129,13 @@ impl SummaryText<'_> {
         columns::print(f, 1, &header, &table)?;
         self.rest(f, rows.len())?;
         writeln!(f)
+    }
+
+    fn culprits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.report.waiting[..] {
+            [] => Ok(()),
+            waiting => writeln!(f, "{}", WaitersBrief(waiting)),
+        }
     }
 
     /// Sums of the tasks that are meant, longest running time first.

@@ -45,7 +45,7 @@ fn a_kworker_starved_by_vhost() {
    At 576.161479 queued on CPU 14, where vhost-2920:2941 ran.
    Who ran instead:
      576.161479  vhost-2920:2941 ran on for 39.713 ms, was preempted inside the kernel (R+) by the wakeup of migration/14:85 at 576.201176, was moved by the stopper migration/14:85 to CPU 15 at 576.201194
-       4 ticks went by without a switch, granting it another stretch each: 576.171155 (after 9.704 ms) 576.181155 (after 10.000 ms) 576.191154 (after 9.999 ms) 576.201155 (after 10.000 ms)
+       4 ticks passed and did not preempt it: 576.171155 (after 9.704 ms) 576.181155 (after 10.000 ms) 576.191154 (after 9.999 ms) 576.201155 (after 10.000 ms)
      576.201192  migration/14:85 ran for 0.006 ms, slept (S)
    It may use CPU 14 only: it is called after that CPU and was never seen elsewhere.
    What ended it: migration/14:85 took vhost-2920:2941 away to CPU 15 at 576.201194.
@@ -75,7 +75,7 @@ fn a_kworker_starved_for_157_ms() {
    At 1.536453 queued on CPU 2, where vhost-2:143 ran.
    Who ran instead:
      1.536453  vhost-2:143 ran on for 157.059 ms, was preempted inside the kernel (R+) by the wakeup of migration/2:22 at 1.693503, was moved by the stopper migration/2:22 to CPU 1 at 1.693525
-       15 ticks went by without a switch, granting it another stretch each: from 1.544527 to 1.684530, after 8.095 to 9.992 ms each
+       15 ticks passed and did not preempt it: from 1.544527 to 1.684530, after 8.095 to 9.992 ms each
      1.693512  migration/2:22 ran for 0.035 ms, slept (S)
    It may use CPU 2 only: it is called after that CPU and was never seen elsewhere.
    What ended it: migration/2:22 took vhost-2:143 away to CPU 1 at 1.693525.
@@ -102,7 +102,7 @@ fn a_worker_stacked_beside_an_idle_cpu() {
    At 3.634867 queued on CPU 1, where schbench-abe4f9:281 ran.
    Who ran instead:
      3.634867  schbench-abe4f9:281 ran on for 12.891 ms, was preempted on the way to user mode (R) by the tick at 3.647668
-       12 ticks went by without a switch, granting it another stretch each: from 3.635668 to 3.646690, after 0.803 to 0.976 ms each
+       12 ticks passed and did not preempt it: from 3.635668 to 3.646690, after 0.803 to 0.976 ms each
    Idle meanwhile (affinity is not in the trace; it is taken as allowed there):
      CPU 9 for 12.873 ms, from 3.634885
    At 3.634879 CPU 9 tried to pull from CPU 1: imbalance 560 (util), moved nothing.

@@ -2,11 +2,15 @@
 //!
 //! Must not know: what people read.
 
+use fairlab_analysis::statistics::{mean, mean_interval};
 use fairlab_kernel::generation::MainlineRelease;
 
 use fairlab_lab::ComparisonRow;
 
 use crate::WayStep;
+
+/// Of the intervals of means.
+const CONFIDENCE: f64 = 0.95;
 
 /// What a kernel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +87,33 @@ pub struct JudgedKernel {
     pub runs: usize,
     /// The metric's mean over them.
     pub mean: f64,
+    /// The 95 % interval of that mean; `None`: the runs do not tell how they scatter.
+    pub interval: Option<(f64, f64)>,
+    /// How many steps of the way lead to it; `None`: it is on a line that a merge joined.
+    pub position: Option<usize>,
+    /// The step that leads to it; none leads to the first.
+    pub step: Option<WayStep>,
+}
+
+/// The ends of a mean's interval; `None`: the values do not tell how they scatter.
+pub(crate) fn mean_ends(values: &[f64]) -> Option<(f64, f64)> {
+    let (mean, either_way) = mean_interval(values, CONFIDENCE)?;
+    Some((mean - either_way, mean + either_way))
+}
+
+impl JudgedKernel {
+    /// A kernel by its runs' values, wherever it stands.
+    pub(super) fn of(kernel: &str, state: KernelState, values: &[f64]) -> JudgedKernel {
+        JudgedKernel {
+            kernel: kernel.to_string(),
+            state,
+            runs: values.len(),
+            mean: mean(values),
+            interval: mean_ends(values),
+            position: None,
+            step: None,
+        }
+    }
 }
 
 /// A commit that could not be judged, for there is no kernel of it that runs.

@@ -81,6 +81,14 @@ pub struct JudgedAnswer {
     pub runs: usize,
     /// The metric's mean over them.
     pub mean: f64,
+    /// The lower end of the mean's 95 % interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// How many steps of the way lead to it; `None`: it is on a line that a merge joined.
+    pub position: Option<usize>,
+    /// The subject of the commit that leads to it.
+    pub subject: Option<String>,
 }
 
 /// A place where good turns to bad, or bad to good.
@@ -125,10 +133,8 @@ pub struct CrossingAnswer {
     /// A command that shows the effect.
     pub command: String,
     /// The metric's mean before.
-    #[serde(skip)]
     pub mean_before: f64,
     /// The metric's mean after.
-    #[serde(skip)]
     pub mean_after: f64,
     /// The commits, with all that is known of them.
     #[serde(skip)]
@@ -178,6 +184,10 @@ impl From<&Bisection> for BisectAnswer {
             state: step.state,
             runs: step.runs,
             mean: step.mean,
+            low: step.interval.unzip().0,
+            high: step.interval.unzip().1,
+            position: step.position,
+            subject: step.step.as_ref().map(WayStep::subject),
         });
         BisectAnswer {
             metric: found.metric.clone(),

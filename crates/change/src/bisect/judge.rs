@@ -168,7 +168,7 @@ fn judged(
     state: KernelState,
 ) -> Result<JudgedKernel, LabError> {
     let values = values(trials, kernel, yardstick.metric())?;
-    Ok(JudgedKernel { kernel: kernel.name().to_string(), state, runs: values.len(), mean: mean(&values) })
+    Ok(JudgedKernel::of(kernel.name(), state, &values))
 }
 
 /// Numbers of runs after which is looked.

@@ -323,9 +323,16 @@ impl BisectWalk<'_, '_> {
         let (kernel, state) =
             if at_good { (&self.spec.good, KernelState::Good) } else { (&self.spec.bad, KernelState::Bad) };
         let values = values(self.trials, kernel, self.spec.question.metric())?;
-        let kernel = kernel.name().to_string();
-        self.found.steps.push(JudgedKernel { kernel, state, runs: values.len(), mean: mean(&values) });
+        let judged = JudgedKernel::of(kernel.name(), state, &values);
+        self.keep(position, judged);
         Ok((position, state))
+    }
+
+    /// Keeps what a kernel is, with its place on the way.
+    fn keep(&mut self, position: usize, judged: JudgedKernel) {
+        let on_way = (position <= self.way.end()).then_some(position);
+        let step = if position == 0 { None } else { self.way.step(position) };
+        self.found.steps.push(JudgedKernel { position: on_way, step, ..judged });
     }
 
     /// `None` where there is no kernel at that position that runs.
@@ -341,7 +348,7 @@ impl BisectWalk<'_, '_> {
         match judge(self.trials, &kernel, criterion, (self.error_each, self.spec.runs_max)) {
             Ok(judged) => {
                 let state = judged.state;
-                self.found.steps.push(judged);
+                self.keep(position, judged);
                 Ok(Some(state))
             }
             Err(SearchHalt::Failed(error)) => self.skip(position, error).map(|()| None),

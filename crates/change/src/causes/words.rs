@@ -40,15 +40,19 @@ pub fn rule(decision: CauseDecision, reason: &str) -> String {
 fn why(decision: CauseDecision, reason: &str) -> String {
     match (decision, reason.split_once(':')) {
         (CauseDecision::Unknown | CauseDecision::Pending, _) => String::new(),
-        (CauseDecision::Pick, _) => because(clause(PickReason::CLAUSES, reason)),
-        (CauseDecision::Tick, _) => because(clause(TickReason::CLAUSES, reason)),
+        (CauseDecision::Pick, _) => since(clause(PickReason::CLAUSES, reason)),
+        (CauseDecision::Tick, _) => since(clause(TickReason::CLAUSES, reason)),
         (CauseDecision::Preempt, Some((_, instead))) if !instead.is_empty() => {
-            because(clause(PickReason::CLAUSES, instead))
+            since(clause(PickReason::CLAUSES, instead))
         }
         (CauseDecision::Preempt, told) => {
-            because(clause(PreemptReason::CLAUSES, told.map_or(reason, |(test, _)| test)))
+            since(clause(PreemptReason::CLAUSES, told.map_or(reason, |(test, _)| test)))
         }
     }
+}
+
+fn since(clause: &str) -> String {
+    if clause.is_empty() { String::new() } else { format!(", since {clause}") }
 }
 
 fn because(clause: &str) -> String {

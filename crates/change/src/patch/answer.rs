@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 
 use fairlab_analysis::statistics::{MetricVerdict, mean};
 use fairlab_files::shell::line_of;
-use fairlab_lab::answer::{DifferenceAnswer, by_name};
+use fairlab_lab::answer::{DifferenceAnswer, MoreRunsAnswer, by_name};
 use fairlab_lab::{ComparisonRow, Kernel};
 use fairlab_native::build::CachedKernel;
 use serde::Serialize;
 
-use super::{TrySpec, WORKLOADS};
+use super::{PatchSides, TrySpec, WORKLOADS};
 
 /// What a patch does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,6 +48,8 @@ pub struct PatchSideAnswer {
     pub source: String,
     /// The patches over it.
     pub patches: Vec<String>,
+    /// Where its files lie, as they were before any patch.
+    pub tree: Option<String>,
     /// What it calls itself.
     pub release: String,
     /// It as a kernel, one for each tick rate of the machines.
@@ -89,6 +91,8 @@ pub struct PatchMetricAnswer {
     /// What that comes to.
     #[serde(serialize_with = "by_name")]
     pub verdict: MetricVerdict,
+    /// The runs on each side that would probably decide, beyond those there are.
+    pub more_runs: Option<MoreRunsAnswer>,
     /// The command that repeats it.
     pub command: String,
 }
@@ -129,8 +133,11 @@ impl TryAnswer {
         }
     }
 
-    pub(super) fn set_sides(&mut self, built: &[(CachedKernel, Kernel); 2]) {
-        for (side, (built, kernel)) in [&mut self.before, &mut self.after].into_iter().zip(built) {
+    pub(super) fn set_sides(&mut self, sides: &PatchSides, built: &[(CachedKernel, Kernel); 2]) {
+        let sources = [&sides.before.source, &sides.after.source];
+        let all = [&mut self.before, &mut self.after].into_iter().zip(sources).zip(built);
+        for ((side, source), (built, kernel)) in all {
+            side.tree = source.tree().map(|tree| tree.display().to_string());
             side.release = built.manifest.release.clone();
             let name = kernel.name().to_string();
             if !side.kernels.contains(&name) {
@@ -180,6 +187,7 @@ impl PatchMetricAnswer {
             high: row.estimate.high,
             q: row.q,
             verdict: row.verdict,
+            more_runs: row.more.map(MoreRunsAnswer::from),
             command,
         }
     }

@@ -87,6 +87,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "try",
         &[
             ("fairlab try --patch mine.patch --on ~/linux", "a patch to a tree"),
+            ("fairlab try --patch mine.patch --on debian:6.12", "a patch to Debian's source of 6.12"),
             (
                 "fairlab try --patch v6.11..v6.12 --on ~/linux --machine laptop8",
                 "a range of commits, on one machine",

@@ -192,7 +192,8 @@ pub struct TryArgs {
     /// A with B.
     #[arg(long = "patch", value_name = "FILE|A..B", required = true)]
     pub patches: Vec<String>,
-    /// The tree: a folder, FOLDER@COMMIT, debian:6.12.
+    /// The tree: a folder, FOLDER@COMMIT, debian:6.12. Debian's source lies in ~/.cache/fairlab/kernel-sources once it was built; change a
+    /// copy of it, and give the difference as --patch (docs/native.md shows how).
     #[arg(long, value_name = "SOURCE", default_value = ".")]
     pub on: String,
     /// A workload with its options, as one argument: 'pipe -l 1000'; several are allowed. By default five different ones.

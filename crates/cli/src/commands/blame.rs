@@ -13,6 +13,7 @@ use serde_json::json;
 use super::trace;
 use crate::args::{BlameArgs, PageStyle};
 use crate::error::CliError;
+use crate::export::of_blame;
 use crate::provenance;
 
 pub fn execute(args: &BlameArgs) -> Result<(), CliError> {
@@ -33,7 +34,8 @@ pub fn execute(args: &BlameArgs) -> Result<(), CliError> {
     let rows = if args.top == 0 { usize::MAX } else { args.top };
     let text = || AnswerText { answer: &found, rows }.to_string();
     let answer = || json!(found);
-    exports.answer(&title, (&provenance, &answer), (args.format, PageStyle::Fairlab), [&text; 2])
+    let parts = || json!({ "text": text(), "blame": of_blame(&found.sides) });
+    exports.answer_with(&title, (&provenance, &answer), (args.format, PageStyle::Fairlab), (&parts, &text))
 }
 
 /// Sums up one trace.

@@ -1,16 +1,23 @@
 //! `fairlab explain`: the worst waits of a recorded trace, and why they were so long.
 
+use std::path::Path;
+
 use fairlab_analysis::explain::answer::to_json;
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
+use fairlab_change::causes::rule;
 use fairlab_event::ShownPath;
+use fairlab_page::excerpt::StoriesRecorder;
+use serde_json::{Value, json};
 
 use super::trace;
 use crate::args::{ExplainArgs, PageStyle};
 use crate::error::CliError;
+use crate::export::of_waiting;
 
 pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
-    let mut explain = Explain::new(ExplainOptions { chosen: args.chosen.chosen(), worst: args.worst });
+    let options = ExplainOptions { chosen: args.chosen.chosen(), worst: args.worst };
+    let mut explain = Explain::new(options).with_sums(rule);
     let (stats, provenance) = args.trace.read_whole("explain", &mut explain)?;
     let nothing = |nothing| trace::nothing(&args.trace.file, &nothing);
     explain.check().map_err(nothing)?;
@@ -24,5 +31,20 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let answer = || to_json(&explanation, &trace::import_json(&stats, &explanation.notices));
     let title = format!("The worst waits of {}", ShownPath(&args.trace.file));
     let text = || explanation.to_string();
-    exports.answer(&title, (&provenance, &answer), (args.trace.format, PageStyle::Fairlab), [&text; 2])
+    let drawn = if exports.has_page() { drawn(args, &explanation)? } else { Vec::new() };
+    let trace = ShownPath(&args.trace.file).to_string();
+    let blame = explanation.waiting.iter().map(|waiting| of_waiting(&trace, waiting)).collect::<Vec<_>>();
+    let parts = || json!({ "text": text(), "excerpts": drawn, "blame": blame });
+    let shape = (args.trace.format, PageStyle::Fairlab);
+    exports.answer_with(&title, (&provenance, &answer), shape, (&parts, &text))
+}
+
+/// The stretch of each story, for the page. The trace is read once more for that: which stretches these are is known at its end.
+fn drawn(args: &ExplainArgs, explanation: &Explanation) -> Result<Vec<Value>, CliError> {
+    if args.trace.file == Path::new("-") || explanation.stories.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut stories = StoriesRecorder::new(&explanation.stories);
+    args.trace.read_whole("explain, drawing", &mut stories)?;
+    Ok(stories.data())
 }

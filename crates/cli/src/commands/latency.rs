@@ -3,11 +3,12 @@
 use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyLayout, LatencyOptions};
 use fairlab_event::ShownPath;
 use fairlab_trace::Trouble;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::trace;
 use crate::args::{LatencyArgs, PageStyle, PerfLayout};
 use crate::error::CliError;
+use crate::export::{TraceParts, with_text};
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
@@ -17,7 +18,8 @@ pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
         woken_while_running: args.woken_while_running,
     };
     let mut latency = Latency::new(options).of(args.chosen.chosen());
-    let (stats, provenance) = args.trace.read_whole("latency", &mut latency)?;
+    let mut besides = exports.has_page().then(|| TraceParts::new(args.chosen.chosen()));
+    let (stats, provenance) = args.trace.read_whole("latency", &mut (&mut latency, &mut besides))?;
     let nothing = |nothing| trace::nothing(&args.trace.file, &nothing);
     latency.check().map_err(nothing)?;
     let no_wait = latency.no_wait();
@@ -35,5 +37,9 @@ pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
         PerfLayout::Perf7 => LatencyLayout::Perf7,
     };
     let text = || table.laid_out(layout).to_string();
-    exports.answer(&title, (&provenance, &answer), (args.trace.format, PageStyle::Fairlab), [&text; 2])
+    let besides =
+        besides.map_or(Value::Null, |besides| besides.data(&ShownPath(&args.trace.file).to_string()));
+    let parts = || with_text(&besides, &text());
+    let shape = (args.trace.format, PageStyle::Fairlab);
+    exports.answer_with(&title, (&provenance, &answer), shape, (&parts, &text))
 }

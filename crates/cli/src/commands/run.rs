@@ -1,16 +1,18 @@
 //! `fairlab run`: a workload on one kernel or several.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::selector::{TimeRange, TraceSelector};
 use fairlab_event::Ns;
 use fairlab_lab::answer::{PartialRuns, RunAnswer};
-use fairlab_lab::names::{metrics_of, no_metric};
+use fairlab_lab::names::{MetricName, ShownMetrics, metrics_of, no_metric};
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Experiment, ExperimentRuns, Kernel, RunFolder, RunResult, run_watched, sides_of};
+use fairlab_lab::{Experiment, ExperimentRuns, Kernel, RunFolder, RunResult, RunSpec, run_watched, sides_of};
 use fairlab_page::excerpt::ExcerptRecorder;
 use serde_json::{Value, json};
 
+use super::pages::{PageFolder, RUNS_DRAWN};
 use super::{experiment, trace, workloads};
 use crate::args::{AnswerFormat, RunArgs};
 use crate::error::CliError;
@@ -28,7 +30,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let named = metrics_of(&[], &args.metrics)?;
     let experiment = experiment::from_args(&args.experiment, &[], (args.seed, args.seeds), &named)?;
     check_decisions(args, &experiment)?;
-    let exports = args.export.create()?;
+    let mut exports = args.export.create_with_folders()?;
     let (folder, kept) =
         RunFolder::open(args.experiment.out.as_deref(), args.experiment.resume, &experiment)?;
     let mut runs = ExperimentRuns::of(&experiment, kept);
@@ -51,16 +53,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     answer.notices.extend(experiment.time_notice());
     let whole = answer.runs.clone();
     let shown = args.experiment.names.shown();
-    for run in &mut answer.runs {
-        shown.check(run.metrics.iter().map(|(name, _)| name.as_str()))?;
-        let workloads = run.workloads();
-        let is_named = |name: &String| named.iter().any(|metric| metric.name == *name);
-        if let Some(lacks) = named.iter().find(|metric| run.metric(&metric.name).is_none()) {
-            let known = run.metrics.iter().map(|(name, _)| name.as_str());
-            return Err(no_metric(&format!("runs of {}", run.kernel), &lacks.name, known).into());
-        }
-        run.metrics.retain(|(name, _)| is_named(name) || shown.shows(name, &workloads));
-    }
+    retain_shown(&mut answer.runs, &named, &shown)?;
     if let (Some(path), [run]) = (&args.trace, answer.runs.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
     }
@@ -72,7 +65,10 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     RunFolder::keep(folder, partial, &experiment, &whole, &value)?;
     let workload = experiment.workload().map(output::words).unwrap_or_default();
     let machine = experiment.machine().map_or("", |machine| &machine.name);
-    let title = format!("{workload} on {machine}");
+    let title = format!(
+        "{} on {machine}",
+        experiment.workload().map(|words| output::words(&short(words))).unwrap_or_default()
+    );
     let parts = || {
         let sides = sides_of(&experiment.names(), &answer.runs);
         let mut parts = of_sides(Some(&workload), &sides, shown.of_some());
@@ -81,12 +77,33 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
             json!(excerpts(&experiment, &whole, &args.experiment.names.chosen.chosen(), &stop));
         parts
     };
+    for folder in exports.take_folders().into_iter().filter(|_| partial.is_none()) {
+        let pages = PageFolder::of(folder, &title, &stop);
+        let mut parts = parts();
+        parts["links"] = json!(timelines(&pages, &experiment, &whole)?);
+        pages.finish(&value, &parts)?;
+    }
     exports.write_with(&title, || (value.clone(), parts()))?;
     match args.experiment.setting.format {
         AnswerFormat::Json => output::print_json(&value)?,
         AnswerFormat::Text => output::answer(&provenance, &to_text(&experiment, &answer))?,
     }
     if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// Leaves the metrics that are shown.
+fn retain_shown(runs: &mut [RunResult], named: &[MetricName], shown: &ShownMetrics) -> Result<(), CliError> {
+    for run in runs {
+        shown.check(run.metrics.iter().map(|(name, _)| name.as_str()))?;
+        let workloads = run.workloads();
+        let is_named = |name: &String| named.iter().any(|metric| metric.name == *name);
+        if let Some(lacks) = named.iter().find(|metric| run.metric(&metric.name).is_none()) {
+            let known = run.metrics.iter().map(|(name, _)| name.as_str());
+            return Err(no_metric(&format!("runs of {}", run.kernel), &lacks.name, known).into());
+        }
+        run.metrics.retain(|(name, _)| is_named(name) || shown.shows(name, &workloads));
+    }
+    Ok(())
 }
 
 /// Whether what is added to a trace has one to go to.
@@ -127,18 +144,48 @@ fn excerpts(
     chosen: &TraceSelector,
     stop: &AtomicBool,
 ) -> Vec<Value> {
-    let specs = experiment.specs();
-    let one = |kernel: &Kernel| {
-        let is_first = |run: &&RunResult| run.side() == kernel.name() && run.switches <= SWITCHES_DRAWN;
-        let run = runs.iter().find(|run| run.side() == kernel.name()).filter(is_first)?;
-        let spec = specs.iter().find(|spec| spec.kernel.name() == run.kernel && spec.seed == run.seed)?;
-        kernel.rules("a timeline").ok()?;
+    let one = |(spec, run): (RunSpec, &RunResult)| {
+        let spec = Some(&spec).filter(|_| run.switches <= SWITCHES_DRAWN)?;
         let time = if chosen.time.is_all() { from_settled(run) } else { chosen.time };
         let mut drawn = ExcerptRecorder::new(TraceSelector { whose: chosen.whose.clone(), time });
         run_watched(spec, stop, &mut drawn).ok()??;
         drawn.data(&format!("{}, seed {}", run.kernel, run.seed))
     };
-    experiment.kernels().take(KERNELS_DRAWN).filter_map(one).collect()
+    first_runs(experiment, runs).into_iter().take(KERNELS_DRAWN).filter_map(one).collect()
+}
+
+/// Each modelled kernel's first run, with what makes it once more.
+fn first_runs<'r>(experiment: &Experiment, runs: &'r [RunResult]) -> Vec<(RunSpec, &'r RunResult)> {
+    let specs = experiment.specs();
+    let first = |kernel: &Kernel| {
+        let run = runs.iter().find(|run| run.side() == kernel.name())?;
+        let spec = specs.iter().find(|spec| spec.kernel.name() == run.kernel && spec.seed == run.seed)?;
+        kernel.rules("a timeline").ok()?;
+        Some((spec.clone(), run))
+    };
+    experiment.kernels().filter_map(first).collect()
+}
+
+/// The timelines of a folder of pages: each modelled kernel's first run.
+fn timelines(
+    pages: &PageFolder<'_>,
+    experiment: &Experiment,
+    runs: &[RunResult],
+) -> Result<Vec<Value>, CliError> {
+    let first = first_runs(experiment, runs);
+    let numbered = first.iter().take(RUNS_DRAWN).enumerate();
+    numbered.map(|(at, (spec, run))| pages.of_index((spec, run.settled_ns), at + 1)).collect()
+}
+
+/// A command line for a title: files by their names, not by where they lie.
+fn short(words: &[String]) -> Vec<String> {
+    let name = |word: &String| {
+        Path::new(word)
+            .file_name()
+            .filter(|_| word.starts_with('/'))
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    words.iter().map(|word| name(word).unwrap_or_else(|| word.clone())).collect()
 }
 
 /// The time that a run measures.

@@ -6,15 +6,17 @@ use fairlab_analysis::by_name::{CpuDomainNumbers, MachinePlaces, NamesWanted};
 use fairlab_analysis::summary::answer::SummaryAnswer;
 use fairlab_analysis::summary::text::SummaryText;
 use fairlab_analysis::summary::{SummaryOptions, SummaryReport};
+use fairlab_change::causes::rule;
 use fairlab_event::{Cpu, ShownPath};
 use fairlab_lab::merge::MergedCounts;
 use fairlab_lab::read_trace::{SummaryOfTrace, summary_options};
 use fairlab_lab::{TraceCounting, count_tasks, machines};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::trace;
 use crate::args::{PageStyle, SummaryArgs};
 use crate::error::CliError;
+use crate::export::{TraceParts, with_text};
 use crate::numbers::CpuSets;
 use crate::tell;
 
@@ -42,8 +44,9 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
         merged.add(counted.group, &counted.counts, counted.seed);
         super::merge::write(&merged, path, "--counts")?;
     }
-    let mut summary = SummaryOfTrace::new(options).of(args.chosen.chosen());
-    let (stats, provenance) = args.trace.read_whole("summary", &mut summary)?;
+    let mut summary = SummaryOfTrace::new(options, rule).of(args.chosen.chosen());
+    let mut besides = exports.has_page().then(|| TraceParts::new(args.chosen.chosen()));
+    let (stats, provenance) = args.trace.read_whole("summary", &mut (&mut summary, &mut besides))?;
     let summary = summary.into_summary();
     summary.check().map_err(|nothing| trace::nothing(&args.trace.file, &nothing))?;
     let report = summary.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
@@ -53,7 +56,11 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     let answer = || json!(trace::answer(SummaryAnswer::from(&report), &stats, &report.notices));
     let title = format!("Summary of {}", ShownPath(&args.trace.file));
     let text = || SummaryText { report: &report, rows }.to_string();
-    exports.answer(&title, (&provenance, &answer), (args.trace.format, PageStyle::Fairlab), [&text; 2])
+    let besides =
+        besides.map_or(Value::Null, |besides| besides.data(&ShownPath(&args.trace.file).to_string()));
+    let parts = || with_text(&besides, &text());
+    let shape = (args.trace.format, PageStyle::Fairlab);
+    exports.answer_with(&title, (&provenance, &answer), shape, (&parts, &text))
 }
 
 /// A layout that is not the recorded machine's makes caches and nodes of the answer wrong.

@@ -1,19 +1,23 @@
 //! `fairlab sweep` and `fairlab query`: every combination, and questions to what came of it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fairlab_event::ShownPath;
 use fairlab_lab::names::{ShownMetrics, metrics_of};
-use fairlab_lab::sweep::{PartialSweep, Query, QueryAnswer, SweepPlan, query, sweep};
-use serde_json::json;
+use fairlab_lab::sweep::{
+    PartialSweep, Query, QueryAnswer, SweepPlan, query, query_settings, settings_of, sweep,
+};
+use serde_json::{Value, json};
 
 use super::experiment;
+use super::pages::{PageFolder, RUNS_DRAWN};
 use crate::args::{PageStyle, QueryArgs, SweepArgs};
 use crate::error::CliError;
 use crate::numbers::metric;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
-use crate::{ray, tell};
+use crate::{output, ray, tell};
 
 pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let plan = SweepPlan::read(&args.file)?;
@@ -24,7 +28,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     };
     let names = metrics_of(&[], &args.metrics)?;
     let plan = plan.with_names(ShownMetrics::default().wanted(&names));
-    let exports = args.export.create()?;
+    let mut exports = args.export.create_with_folders()?;
     experiment::prepare(plan.kernels())?;
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
@@ -43,7 +47,8 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
         tell!("{done} of {cells} cells are done and kept; run the command again to continue");
     }
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
-    let answer = query(&folder, &Query { by, metrics: full(&args.metrics)?, ..Query::default() })?;
+    let asked = Query { by, metrics: full(&args.metrics)?, ..Query::default() };
+    let answer = query(&folder, &asked)?;
     let provenance = provenance::here().of_cells(&answer).of_store(store.as_ref());
     let title = format!("Sweep of {}", ShownPath(&args.file));
     let text = || to_text(&answer, args.layout);
@@ -53,8 +58,33 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
         format!("{} cells, {} of them done before{table}\n\n{}", outcome.cells, outcome.before, text())
     };
     let shape = (args.format, args.layout);
-    exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text, &printed])?;
+    let settings = if exports.has_page() { json!(query_settings(&folder, &asked)?) } else { Value::Null };
+    let parts = || json!({ "text": text(), "kind": "sweep", "settings": settings });
+    for folder in exports.take_folders().into_iter().filter(|_| is_complete) {
+        let pages = PageFolder::of(folder, &title, &stop);
+        let (runs, notice) = run_pages(&pages, &plan)?;
+        let mut parts = parts();
+        parts["pages"] = json!(runs);
+        parts["notices"] = json!(notice);
+        pages.finish(&output::with_provenance(&provenance, json!(answer)), &parts)?;
+    }
+    exports.answer_with(&title, (&provenance, &|| json!(answer)), shape, (&parts, &printed))?;
     if is_complete { Ok(()) } else { Err(CliError::Interrupted) }
+}
+
+/// Writes the page of each setting's first run, as many as a folder has; gives which page is whose, and what is left out.
+fn run_pages(pages: &PageFolder<'_>, plan: &SweepPlan) -> Result<(Vec<Value>, Vec<String>), CliError> {
+    let settings = settings_of(plan);
+    let mut links = Vec::new();
+    for (at, (number, setting)) in settings.iter().take(RUNS_DRAWN).enumerate() {
+        let page = pages.run(&plan.cell(*number).spec, at + 1)?;
+        let setting = setting.iter().cloned().collect::<BTreeMap<_, _>>();
+        links.push(json!({ "group": setting, "page": page }));
+    }
+    let left = settings.len().saturating_sub(RUNS_DRAWN);
+    let notice = (left > 0)
+        .then(|| format!("the first {RUNS_DRAWN} of {} settings have pages of their runs", settings.len()));
+    Ok((links, notice.into_iter().collect()))
 }
 
 /// Asks a sweep that is done or under way.

@@ -1,6 +1,7 @@
 //! `fairlab try`: what a patch does.
 
 mod brief;
+mod paragraph;
 
 use std::sync::atomic::Ordering;
 
@@ -17,6 +18,7 @@ use serde_json::json;
 use super::experiment;
 use crate::args::{PageStyle, TryArgs};
 use crate::error::CliError;
+use crate::export::directions;
 use crate::numbers::{metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
@@ -72,7 +74,8 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
     let text = || to_text(&answer, args.layout);
     let printed = || if args.explain { text() } else { brief::to_text(&answer, args.layout) };
     let shape = (args.format, args.layout);
-    exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text, &printed])?;
+    let parts = || json!({ "text": text(), "directions": directions(answer.rows.iter().map(|row| row.metric.as_str())) });
+    exports.answer_with(&title, (&provenance, &|| json!(answer)), shape, (&parts, &printed))?;
     if answer.partial { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
@@ -139,7 +142,11 @@ fn sides(answer: &TryAnswer) -> String {
         format!("{} (Linux {}){with}: {}", side.source, side.release, side.kernels.join(" "))
     };
     let (before, after) = (side(&answer.before), side(&answer.after));
-    format!("before  {before}\nafter   {after}\n")
+    let tree = match &answer.before.tree {
+        Some(tree) if *tree != answer.before.source => format!("tree    {tree}\n"),
+        _ => String::new(),
+    };
+    format!("before  {before}\nafter   {after}\n{tree}")
 }
 
 fn head(answer: &TryAnswer) -> String {
@@ -199,7 +206,7 @@ fn unchanged(answer: &TryAnswer) -> String {
     for (verdict, words) in [
         (MetricVerdict::Equivalent, format!("Equal within {percent} %")),
         (MetricVerdict::Undecided, "Undecided".to_string()),
-        (MetricVerdict::OneCourse, "One course of events, of which nothing follows".to_string()),
+        (MetricVerdict::OneCourse, "Alike in all runs of a side, of which nothing follows".to_string()),
     ] {
         let rows = rows_of(answer, |of| of == verdict);
         if !rows.is_empty() {

@@ -150,12 +150,12 @@ fn read(args: &ViewArgs, path: &Path) -> Result<(TimelineDrawing, TraceDescripti
     recorder.check().map_err(|nothing| trace::nothing(path, &nothing))?;
     let drawn = recorder.finish().map_err(|missing| trace::lacking(path, &missing))?;
     trace::warn(path, &stats, drawn.notices());
-    let about = about(path, system.take(), read_trace::warnings(path, &stats, &[]));
+    let about = about(label(path), system.take(), read_trace::warnings(path, &stats, &[]));
     Ok((drawn, TraceDescription { whose: args.chosen.whose(), ..about }))
 }
 
 /// What the page says of a trace beside its events.
-fn about(path: &Path, system: System, trouble: Vec<String>) -> TraceDescription {
+pub fn about(label: String, system: System, trouble: Vec<String>) -> TraceDescription {
     let topology = topology_of(&system);
     let generation = generation_of(&system);
     let places = topology.iter().flat_map(|topology| {
@@ -168,7 +168,7 @@ fn about(path: &Path, system: System, trouble: Vec<String>) -> TraceDescription 
     let domains =
         domains.map(|(topology, kernel)| spans(topology, &SchedDomains::new(topology, &kernel.domain)));
     TraceDescription {
-        label: label(path),
+        label,
         provenance: Value::Null,
         places: places.collect(),
         domains: domains.unwrap_or_default(),

@@ -4,6 +4,7 @@
 
 use fairlab_analysis::counts::{NameCounts, RunCounts};
 use fairlab_analysis::histogram::Histogram;
+use fairlab_analysis::statistics::BetterDirection;
 use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_lab::{RunRecord, RunSide};
 use fairlab_page::packed::packed;
@@ -65,14 +66,29 @@ fn distributions(sides: &[(&str, &RunCounts)], whose: &[TaskSelector]) -> Vec<Va
 }
 
 fn side(name: &str, times: &Histogram) -> Option<Value> {
-    let (at, counts): (Vec<f64>, Vec<f64>) =
-        times.sizes().map(|(size, count)| (size as f64, count as f64)).unzip();
-    Some(json!({
-        "name": name,
-        "total": times.total(),
-        "min": times.min()?,
-        "max": times.max()?,
-        "at": packed(&at),
-        "counts": packed(&counts),
-    }))
+    drawn_side(name, (times.total(), times.min()?, times.max()?), times.sizes())
+}
+
+/// Times of a side: how many, the least and the greatest, and counts by size.
+pub(super) fn drawn_side(
+    name: &str,
+    (total, min, max): (u64, u64, u64),
+    sizes: impl Iterator<Item = (u64, u64)>,
+) -> Option<Value> {
+    let (at, counts): (Vec<f64>, Vec<f64>) = sizes.map(|(size, count)| (size as f64, count as f64)).unzip();
+    let side = json!({ "name": name, "total": total, "min": min, "max": max, "at": packed(&at), "counts": packed(&counts) });
+    (total > 0).then_some(side)
+}
+
+/// Which way metrics are better, of those that have one.
+pub fn directions<'n>(names: impl Iterator<Item = &'n str>) -> Value {
+    let way = |name: &'n str| {
+        let way = match BetterDirection::of_metric(name) {
+            BetterDirection::Lower => "lower",
+            BetterDirection::Higher => "higher",
+            BetterDirection::Neither => return None,
+        };
+        Some((name.to_string(), json!(way)))
+    };
+    Value::Object(names.filter_map(way).collect())
 }

@@ -84,5 +84,8 @@ fn a_run_with_decisions_tells_its_rules() {
     stdout(&run.split(' ').chain([file]).collect::<Vec<_>>());
     let text = stdout(&["blame", file, "--task", "hackbench"]);
     std::fs::remove_file(&trace).expect("removed");
-    assert!(text.contains("the other was picked: ") && text.contains("its wakeup did not preempt"), "{text}");
+    assert!(
+        text.contains("the other was picked, since ") && text.contains("its wakeup did not preempt"),
+        "{text}"
+    );
 }

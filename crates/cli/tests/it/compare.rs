@@ -114,9 +114,21 @@ fn two_recordings_are_compared_and_explained() {
     let recordings = ["5.10-hackbench-4", "7.2-hackbench-4"]
         .map(|name| format!("{}/../../testdata/recordings/{name}/trace.txt.zst", env!("CARGO_MANIFEST_DIR")));
     let told = stdout(&["compare", &recordings[0], &recordings[1], "--explain"]);
-    assert_eq!(told.matches("one recording or run each: no verdict").count(), 1, "{told}");
+    assert_eq!(
+        told.matches("one recording or run each: no verdict; record or run each 5 times or more").count(),
+        1,
+        "{told}"
+    );
     let header = told.lines().find(|line| line.starts_with("metric")).expect("a table");
     assert!(header.ends_with("  ratio"), "{header}");
+    // Files and folders stand behind --folder, too.
+    let answer =
+        |told: &str| told.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let folders = recordings.each_ref().map(|file| file.trim_end_matches("/trace.txt.zst"));
+    for sides in [recordings.each_ref().map(String::as_str), folders] {
+        let again = stdout(&["compare", "--folder", sides[0], "--folder", sides[1], "--explain"]);
+        assert_eq!(answer(&again), answer(&told), "{sides:?}");
+    }
     assert!(
         told.contains("hackbench behind hackbench") && told.contains("behind a task of another name"),
         "{told}"

@@ -263,7 +263,7 @@ fn is_row_alike(ours: &str, theirs: &str) -> bool {
 /// as ours says.
 #[track_caller]
 fn assert_alike(ours: &str, theirs: &str, context: &str) {
-    let crossed = ours.lines().find(|line| line.contains("waits across holes"));
+    let crossed = ours.lines().find(|line| line.contains("waits are not measured"));
     let crossed = crossed.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     let Some(crossed) = crossed else {
         assert_eq!(ours, theirs, "{context}");

@@ -9,6 +9,7 @@ mod ci;
 mod command_line;
 mod compare;
 mod convert;
+mod documented;
 mod faults;
 mod fidelity;
 mod fleet;

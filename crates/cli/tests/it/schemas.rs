@@ -74,7 +74,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// Parts of answers, which schemas of answers refer to.
-const PARTS: [&str; 2] = ["provenance-1.json", "causes-1.json"];
+const PARTS: [&str; 3] = ["provenance-1.json", "causes-1.json", "waiting-1.json"];
 
 struct Folder(PathBuf);
 

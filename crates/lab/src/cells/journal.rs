@@ -122,6 +122,18 @@ fn number_of(cell: &Value) -> Option<usize> {
     usize::try_from(cell["cell"].as_u64()?).ok()
 }
 
+/// All that decides the records of a folder's cells.
+///
+/// # Errors
+/// There is none, or it cannot be read.
+pub(crate) fn spec_of(folder: &Path) -> Result<Value, LabError> {
+    let path = folder.join(SPEC);
+    let text = fs::read_to_string(&path).map_err(|error| error.to_string());
+    text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string())).map_err(|why| {
+        LabError::new(format!("{}: {why}", ShownPath(&path)), "give the folder that the command wrote")
+    })
+}
+
 /// Feeds every cell of a folder to `each`, in the order in which they were done. The last line of a journal that is under way
 /// may be half-written: it is left out. Gives how far it is.
 ///

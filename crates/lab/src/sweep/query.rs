@@ -8,9 +8,10 @@ use std::path::Path;
 
 use fairlab_analysis::statistics::{is_one_course, mean, median, standard_deviation, two_modes};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::KIND;
+use super::templates::Templates;
+use super::{KIND, SweepPlan};
 use crate::cells;
 use crate::names::no_metric;
 use crate::{LabError, Progress};
@@ -100,6 +101,48 @@ const VALUES_SHOWN: usize = 12;
 /// # Errors
 /// It is none, or there is no such column or metric.
 pub fn query(folder: &Path, query: &Query) -> Result<QueryAnswer, LabError> {
+    query_as(folder, query, None)
+}
+
+/// Asks a sweep's folder by the settings of its file: kernels, machines and command lines as the file has them, and the options that
+/// have more than one value. `wanted` has filters and metrics.
+///
+/// # Errors
+/// As of [`query`].
+pub fn query_settings(folder: &Path, wanted: &Query) -> Result<QueryAnswer, LabError> {
+    let templates = Templates::read(folder)?;
+    let options = templates.iter().flat_map(|templates| templates.options.clone());
+    let by = ["kernel", "machine", "workload"].map(String::from).into_iter().chain(options).collect();
+    query_as(folder, &Query { by, ..wanted.clone() }, templates.as_ref())
+}
+
+/// The settings of a sweep's file, each with the number of its first cell and its columns as [`query_settings`] has them.
+pub fn settings_of(plan: &SweepPlan) -> Vec<(usize, Vec<(String, String)>)> {
+    let templates = Templates::of(&plan.to_json());
+    let all = plan.option_names().map(String::from).collect::<Vec<_>>();
+    let setting = |group: usize| {
+        let number = group * plan.seeds();
+        let cell = plan.cell(number);
+        let known = json!({ "cell": number });
+        let written = |name: &str, own: String| {
+            templates.as_ref().and_then(|templates| templates.column(name, &known)).unwrap_or(own)
+        };
+        let mut columns = vec![
+            ("kernel".to_string(), written("kernel", cell.spec.kernel.name().to_string())),
+            ("machine".to_string(), cell.spec.machine.name.clone()),
+            ("workload".to_string(), written("workload", cell.spec.workload.join(" "))),
+        ];
+        let options = all.iter().cloned().zip(cell.options);
+        let varies =
+            |name: &String| templates.as_ref().is_some_and(|templates| templates.options.contains(name));
+        columns.extend(options.filter(|(name, _)| varies(name)));
+        (number, columns)
+    };
+    (0..plan.groups()).map(setting).collect()
+}
+
+/// Asks; with templates, kernels and command lines are as the sweep's file has them.
+fn query_as(folder: &Path, query: &Query, templates: Option<&Templates>) -> Result<QueryAnswer, LabError> {
     let mut groups: BTreeMap<Vec<ColumnValue>, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
     let mut cells = 0;
     let (mut kernels, mut machines, mut seeds) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -123,7 +166,9 @@ pub fn query(folder: &Path, query: &Query) -> Result<QueryAnswer, LabError> {
                 return Ok(());
             }
         }
-        let group = query.by.iter().map(|name| column(name).map(ColumnValue));
+        let written = |name: &str| templates.and_then(|templates| templates.column(name, &cell));
+        let group =
+            query.by.iter().map(|name| written(name).map_or_else(|| column(name), Ok).map(ColumnValue));
         let group = group.collect::<Result<Vec<_>, _>>()?;
         let values = groups.entry(group).or_default();
         for (index, name) in query.metrics.iter().enumerate() {
@@ -241,7 +286,7 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-    use super::super::{SweepPlan, sweep};
+    use super::super::sweep;
     use super::*;
 
     const SWEEP: &str = r#"

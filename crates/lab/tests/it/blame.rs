@@ -98,3 +98,68 @@ fn a_quota_is_a_culprit_only_where_there_is_one() {
     assert!(with > 0.3, "{with}");
     assert_eq!(throttled("cgroup cpu.weight=50 periodic -n 6 -c 3000 -p 10000 -r 4", "no-quota"), 0.0);
 }
+
+/// Probes show what the kernel decided: nearly the same rules as it tells itself, and none where there are no probes.
+#[test]
+fn probes_show_the_rules_that_decisions_tell() {
+    for kernel in ["v6.1", "v6.6", "v6.12"] {
+        let place = |name: &str| {
+            let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("blame-probed-{kernel}-{name}"));
+            fs::create_dir_all(&place).expect("a folder");
+            place.join("trace.txt")
+        };
+        let trace = place("both");
+        let words = "schbench -m 2 -t 8 -c 3000 -s 1000".split(' ').map(ToString::to_string).collect();
+        let machine = machines::find("vm4").expect("a machine");
+        let spec = RunSpec {
+            warmup: Some(Ns::ZERO),
+            trace: Some(trace.clone()),
+            decisions: true,
+            probes: true,
+            ..RunSpec::new(kernel.parse().expect("a kernel"), machine, words, 1, Ns::from_ms(300))
+        };
+        run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped");
+        let text = fs::read_to_string(&trace).expect("a trace");
+        let without = |name: &str, is_left_out: &dyn Fn(&str) -> bool| {
+            let path = place(name);
+            let kept = text.lines().filter(|line| !is_left_out(line)).collect::<Vec<_>>().join("\n");
+            fs::write(&path, kept + "\n").expect("written");
+            agree(&path, &[])
+        };
+        let is_decision = |line: &str| line.contains(": decided_") || line.contains(": done_");
+        let is_probe = |line: &str| line.contains("+0x0/0x0");
+        let told_by_kernel = without("told", &is_probe);
+        let probed = without("probed", &is_decision);
+        let neither = without("neither", &|line| is_decision(line) || is_probe(line));
+        assert_eq!(told(&neither), 0, "{kernel}");
+        assert_eq!((neither.waits, neither.wait_ns), (probed.waits, probed.wait_ns), "{kernel}");
+        assert_eq!(&neither.culprits, &probed.culprits, "{kernel}");
+        let time_of = |report: &BlameReport, decision: CauseDecision| {
+            report
+                .rules
+                .iter()
+                .filter(|row| row.decision == Some(decision))
+                .map(|row| row.time_ns)
+                .sum::<u64>()
+        };
+        for decision in [CauseDecision::Pick, CauseDecision::Preempt, CauseDecision::Tick] {
+            let [theirs, ours] = [&told_by_kernel, &probed].map(|report| time_of(report, decision));
+            let apart = theirs.abs_diff(ours) as f64 / told(&told_by_kernel) as f64;
+            assert!(apart < 0.02, "{kernel} {decision:?}: {theirs} {ours}\n{:#?}", probed.rules);
+        }
+        // Reasons that deadlines and protection show are those of the kernel.
+        for reason in ["RunToParity", "EarliestDeadline", "WouldNotBePicked:RunToParity", "WithinSlice"] {
+            let time = |report: &BlameReport| {
+                report.rules.iter().filter(|row| row.reason == reason).map(|row| row.time_ns).sum::<u64>()
+            };
+            let [theirs, ours] = [&told_by_kernel, &probed].map(time);
+            let apart = theirs.abs_diff(ours) as f64 / told(&told_by_kernel) as f64;
+            assert!(
+                kernel == "v6.1" || apart < 0.05,
+                "{kernel} {reason}: {theirs} {ours}\n{:#?}\n{:#?}",
+                told_by_kernel.rules,
+                probed.rules
+            );
+        }
+    }
+}

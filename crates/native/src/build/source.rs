@@ -84,6 +84,17 @@ impl fmt::Display for Source {
 }
 
 impl Source {
+    /// Where its files lie; Debian's do once they have been fetched.
+    pub fn tree(&self) -> Option<PathBuf> {
+        match self {
+            Source::Folder(folder) | Source::Commit { folder, .. } => Some(folder.clone()),
+            Source::Debian(release) => {
+                let folder = CacheFolder::open().ok()?.path(&fetched_as(release));
+                folder.is_dir().then_some(folder)
+            }
+        }
+    }
+
     /// The text of one of the tree's files; none where it is not there, or not fetched yet.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         let bytes = match self {

@@ -62,6 +62,7 @@ pub fn read(
         markup: HtmlMarkup::Unknown,
         sources: Sources::new(options.instance.as_deref()),
         is_page: false,
+        stack: None,
     };
     each_line(source, |line| reader.take(line))?;
     reader.finish()
@@ -103,6 +104,8 @@ struct FtraceTextReader<'s> {
     sources: Sources,
     /// The text is a page of HTML, whose lines may be of any length before the trace begins.
     is_page: bool,
+    /// The event whose call stack the line before was of, and that line's number.
+    stack: Option<(Prefix, u64)>,
 }
 
 /// Whether a text's lines are escaped as HTML's are.
@@ -320,7 +323,12 @@ impl<'s> FtraceTextReader<'s> {
             LineBody::Malformed(..) | LineBody::Other(b"", _) if !ended => {
                 self.stats.add(Trouble::TruncatedFile, 1, self.line_number);
             }
-            LineBody::Other(name, fields) => self.emit_other(prefix, name, fields),
+            LineBody::Other(name, fields) => {
+                if fields.starts_with(b"<stack trace") {
+                    self.stack = Some((*prefix, self.line_number));
+                }
+                self.emit_other(prefix, name, fields);
+            }
             LineBody::Malformed(name, fields) => {
                 self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
                 self.stats.cannot_read(&text(name), self.line_number, line);
@@ -422,10 +430,20 @@ impl<'s> FtraceTextReader<'s> {
         }
     }
 
+    /// A frame of the kernel's call stack, right behind its head or another frame: an event for itself.
+    #[cold]
+    fn is_frame(&mut self, frame: &[u8]) -> bool {
+        let behind = self.stack.filter(|(_, line)| line + 1 == self.line_number);
+        let Some((prefix, _)) = behind else { return false };
+        self.stack = Some((prefix, self.line_number));
+        self.emit_other(&prefix, b"kernel_stack", frame);
+        true
+    }
+
     /// Lost events, trace-cmd's header, and what is none of these.
     fn without_prefix(&mut self, whole: &[u8], peeled: &UnwrappedLine<'_>, ended: bool) {
         let (line, trimmed) = (peeled.line, peeled.line.trim_ascii());
-        if trimmed.is_empty() {
+        if trimmed.is_empty() || trimmed.starts_with(b"=> ") && self.is_frame(trimmed) {
             return;
         }
         let long_names = self.long_names;
@@ -854,6 +872,24 @@ mod tests {
                 "1500000000 3 init/1/-1 d... marker \"probe_function: hello\"",
             ],
         );
+    }
+
+    #[test]
+    fn a_call_stack_is_an_event_for_each_frame() {
+        let stack = "init-1 [003] d..2. 1.5: <stack trace>\n => __schedule\n => futex_wait_queue\n";
+        let (head, first, second) = (
+            "1500000000 3 init/1/-1 d..2. other  \"<stack trace>\"",
+            "1500000000 3 init/1/-1 d..2. other kernel_stack \"=> __schedule\"",
+            "1500000000 3 init/1/-1 d..2. other kernel_stack \"=> futex_wait_queue\"",
+        );
+        let stats = check(stack, &[head, first, second]);
+        assert_eq!(stats.count(Trouble::ForeignLine), 0);
+        // Behind anything else such a line is none, and neither is that of a program's own stack.
+        let stats = check(
+            &format!("{stack}ls-9 [001] d..2. 2.0: cpu_idle: state=1 cpu_id=1\n => schedule\n"),
+            &[head, first, second, "2000000000 1 ls/9/-1 d..2. other cpu_idle \"state=1 cpu_id=1\""],
+        );
+        assert_eq!(stats.count(Trouble::ForeignLine), 1);
     }
 
     #[test]

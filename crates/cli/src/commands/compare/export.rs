@@ -19,7 +19,12 @@ pub fn write(
     let value = || output::with_provenance(provenance, json!(answer));
     exports.write_each(|kind| match kind {
         ExportKind::Json => export::as_json(&value()),
-        ExportKind::Html => export::page(&title(answer), &value(), &parts()),
+        // A comparison goes into no folder: there each page would be this one.
+        ExportKind::Html | ExportKind::Folder => {
+            let mut parts = parts();
+            parts["directions"] = export::directions(answer.metrics.iter().map(|row| row.name.as_str()));
+            export::page(&title(answer), &value(), &parts)
+        }
         ExportKind::Csv => provenance.comment() + &answer.to_csv(),
         ExportKind::Markdown => {
             output::markdown_line(provenance)

@@ -19,7 +19,7 @@ pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
     }
     text.push('\n');
     if is_of_single_runs(answer) {
-        text += "one recording or run each: no verdict\n";
+        text += "one recording or run each: no verdict; record or run each 5 times or more\n";
     }
     // Of a metric that is summed up, its sentence says so beside the verdict.
     let is_told =

@@ -7,7 +7,7 @@ use fairlab_change::patch::{PatchMetricAnswer, TryAnswer};
 use fairlab_event::Ns;
 use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer};
 
-use super::{NOTHING_SEEN, partial, rows_of, short, sides};
+use super::{NOTHING_SEEN, paragraph, partial, rows_of, short, sides};
 use crate::args::PageStyle;
 use crate::numbers::{metric, significant};
 
@@ -28,7 +28,8 @@ pub fn to_text(answer: &TryAnswer, page: PageStyle) -> String {
     if let Some(difference) = &answer.difference {
         text += &why(difference);
     }
-    text + &next(answer, shown)
+    text += &next(answer, shown);
+    text + &paragraph::of(answer, &changed)
 }
 
 /// Changes for sure, by the size of their factor; a change from or to nothing is the largest.
@@ -101,19 +102,20 @@ fn cases(answer: &TryAnswer, rows: &[&PatchMetricAnswer]) -> String {
 /// How many metrics have not changed, or may have.
 fn rest(answer: &TryAnswer) -> String {
     let percent = significant(answer.margin * 100.0);
+    let open = rows_of(answer, |of| of == MetricVerdict::Undecided);
     let counts = [
         (rows_of(answer, |of| of == MetricVerdict::Equivalent).len(), format!("equal within {percent} %")),
+        (open.len(), paragraph::undecided(&open)),
         (
-            rows_of(answer, |of| of == MetricVerdict::Undecided).len(),
-            "undecided (more --runs decide them)".to_string(),
+            rows_of(answer, |of| of == MetricVerdict::OneCourse).len(),
+            "alike in all runs of a side, which tells nothing".to_string(),
         ),
-        (rows_of(answer, |of| of == MetricVerdict::OneCourse).len(), "one course of events".to_string()),
     ];
     let metrics = counts.iter().filter(|(count, _)| *count > 0);
     let metrics = metrics.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>();
     let mut text = String::new();
     if !metrics.is_empty() {
-        text += &format!("\nOther metrics: {}\n", metrics.join(", "));
+        text += &format!("\nOther metrics: {}\n", metrics.join("; "));
     }
     if answer.sees_something() && !answer.alike.is_empty() {
         text += &format!("Cases that are equal event by event: {}\n", answer.alike.len());
@@ -131,15 +133,15 @@ fn why(difference: &DifferenceAnswer) -> String {
 
 /// The commands that tell more.
 fn next(answer: &TryAnswer, shown: &[&PatchMetricAnswer]) -> String {
-    let mut lines = Vec::new();
+    let mut text = String::new();
     if let Some(largest) = shown.first() {
-        lines.push(format!("  {} --explain\n", largest.command));
+        text += &format!("\nWhy tasks wait longer or shorter there:\n  {} --explain\n", largest.command);
     }
     if let Some(difference) = &answer.difference {
-        lines.push(format!("  {}\n", difference.first.command));
+        text += &format!("\nWhat both kernels knew at that decision:\n  {}\n", difference.first.command);
     }
-    if lines.is_empty() {
-        return String::new();
+    match text.is_empty() {
+        true => text,
+        false => text + "\nEvery change with its command: the same 'fairlab try' with --explain.\n",
     }
-    format!("\nNext: causes; what both held at that decision; all changes by --explain\n{}", lines.concat())
 }
