@@ -33,7 +33,7 @@ pub use looks::{LookLevels, LookPlan};
 pub use modes::{RunMode, RunModes, two_modes};
 pub use planning::{MoreRuns, chance_to_show, more_runs};
 pub use rank::{rank_sum_p, shift_of_ranks};
-pub use student::{mean_interval, paired, paired_at_look, unpaired, unpaired_at_look};
+pub use student::{mean_interval, paired, paired_at_look, paired_seeds_at_look, unpaired, unpaired_at_look};
 
 /// Differences smaller than this share of the baseline are of no interest, unless the user says otherwise.
 pub const MARGIN: f64 = 0.01;

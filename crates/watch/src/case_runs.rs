@@ -4,7 +4,7 @@
 //!
 //! Must not know: what is concluded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_files::LabError;
 use fairlab_lab::{ExperimentSide, ExperimentStopped, Kernel, RunResult, RunSetting, RunSpec};
@@ -61,6 +61,8 @@ struct RunClass {
     found: Vec<Vec<f64>>,
     /// Those of runs that take no part in finding anything.
     fresh: Vec<Vec<f64>>,
+    /// What its runs with chance come to, event by event: where there is more than one, seeds alter events.
+    digests: BTreeSet<String>,
 }
 
 /// Which seeds runs have.
@@ -116,6 +118,7 @@ impl CaseRuns {
                 };
                 self.made += runs.len();
                 let digests = runs.iter().map(|run| run.digest.clone()).collect::<Vec<_>>();
+                let with_chance = digests.iter().take(SCREENS - 1).cloned().collect();
                 let next = self.classes.len();
                 let alone = (screening == Screening::None).then_some(next);
                 let class = *class_of_digests.entry((alone, digests)).or_insert(next);
@@ -124,7 +127,8 @@ impl CaseRuns {
                     let sampled = runs.iter().take(SCREENS - 1).map(|run| self.metrics_of(run));
                     let found = sampled.collect::<Result<Vec<_>, _>>()?;
                     let (kernel, shift) = (kernel.clone(), *shift);
-                    self.classes.push(RunClass { kernel, shift, found, fresh: Vec::new() });
+                    let fresh = Vec::new();
+                    self.classes.push(RunClass { kernel, shift, found, fresh, digests: with_chance });
                 }
                 class_of_distinct.push(Some(class));
             }
@@ -221,6 +225,11 @@ impl CaseRuns {
         changes.map(|pair| LineStep { before: pair[0].0, after: pair[1].0 }).collect()
     }
 
+    /// Whether seeds alter the events of a class's runs.
+    pub fn seeds_alter(&self, class: usize) -> bool {
+        self.classes[class].digests.len() > 1
+    }
+
     /// A metric of a class in all its runs.
     pub fn values(&self, class: usize, metric: usize, seeds: SeedRange) -> Vec<f64> {
         self.classes[class].runs(seeds).iter().map(|run| run[metric]).collect()
@@ -254,6 +263,7 @@ impl CaseRuns {
             for ((class, _), run) in chunk.iter().zip(&results) {
                 let metrics = self.metrics_of(run)?;
                 self.classes[*class].runs_mut(seeds).push(metrics);
+                self.classes[*class].digests.insert(run.digest.clone());
             }
         }
         Ok(ExperimentStopped(false))

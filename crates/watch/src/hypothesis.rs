@@ -4,7 +4,7 @@
 
 use fairlab_analysis::statistics::{
     BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookLevels, MetricVerdict, adjusted, chance_to_show,
-    judge, paired_at_look,
+    judge, paired_at_look, paired_seeds_at_look,
 };
 
 use crate::case_runs::{CaseRuns, LineStep, SeedRange};
@@ -43,7 +43,14 @@ impl Hypothesis {
         };
         let [before, after] = self.classes.map(of);
         self.runs = before.len();
-        self.estimate = Some(paired_at_look(&before, &after, levels));
+        self.estimate = Some(self.compared(runs, (&before, &after), levels));
+    }
+
+    fn compared(&self, runs: &CaseRuns, (before, after): (&[f64], &[f64]), levels: &LookLevels) -> Estimate {
+        match self.classes.iter().all(|&class| runs.seeds_alter(class)) {
+            true => paired_seeds_at_look(before, after, levels),
+            false => paired_at_look(before, after, levels),
+        }
     }
 
     /// What it comes to, of all that is asked.
@@ -73,7 +80,7 @@ impl Hypothesis {
     pub fn confirmed(&self, runs: &CaseRuns, levels: &LookLevels) -> (Estimate, bool) {
         let [before, after] = self.classes.map(|class| runs.values(class, self.metric, SeedRange::Fresh));
         let count = before.len().min(after.len());
-        let fresh = paired_at_look(&before[..count], &after[..count], levels);
+        let fresh = self.compared(runs, (&before[..count], &after[..count]), levels);
         let rises = |estimate: &Estimate| estimate.ratio.map(|ratio| ratio > 1.0);
         let same_way = self.estimate.is_some_and(|found| rises(&found) == rises(&fresh));
         (fresh, same_way && fresh.p.is_some_and(|p| p <= FALSE_DISCOVERY_RATE))

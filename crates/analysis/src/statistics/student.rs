@@ -80,6 +80,24 @@ pub fn paired_at_look(baseline: &[f64], other: &[f64], levels: &LookLevels) -> E
     over_all_looks(paired_at(baseline, other, 1.0 - levels.level(1.0 - CONFIDENCE)), levels)
 }
 
+/// [`paired_at_look`] of runs whose seeds are known to alter events: where a metric is the same in all runs of a side, all pairs differ
+/// alike, and their sign is counted. To [`paired`], which does not know what the seeds do, such runs are one course of events.
+///
+/// # Panics
+/// The two are not equally long.
+pub fn paired_seeds_at_look(baseline: &[f64], other: &[f64], levels: &LookLevels) -> Estimate {
+    let estimate = paired_at_look(baseline, other, levels);
+    let scale = ComparisonScale::of(baseline, other);
+    let shift = mean(&scale.map(other)) - mean(&scale.map(baseline));
+    let runs = baseline.len();
+    if !estimate.one_course || runs < 2 || !shift.is_finite() || estimate.ratio == Some(1.0) {
+        return estimate;
+    }
+    let noise =
+        Noise { shift, deviation: 0.0, freedom_per_run: 1, runs, is_log: scale == ComparisonScale::Ratio };
+    over_all_looks(by_signs(scale, noise, 1.0 - levels.level(1.0 - CONFIDENCE)), levels)
+}
+
 /// [`unpaired`] at one of several looks.
 pub fn unpaired_at_look(baseline: &[f64], other: &[f64], levels: &LookLevels) -> Estimate {
     over_all_looks(unpaired_at(baseline, other, 1.0 - levels.level(1.0 - CONFIDENCE)), levels)
@@ -273,6 +291,23 @@ mod tests {
 
     fn close(value: Option<f64>, expected: f64) -> bool {
         value.is_some_and(|value| (value - expected).abs() < 1e-4)
+    }
+
+    /// Runs that never differ tell nothing, but where seeds are known to alter events each pair has a sign.
+    #[test]
+    fn seeds_that_leave_a_metric_alone_count() {
+        let levels = LookLevels::default();
+        let of = |count: usize, new: f64| paired_seeds_at_look(&vec![2.0; count], &vec![new; count], &levels);
+        assert!(paired(&[2.0; 14], &[4.0; 14]).one_course);
+        let doubled = of(14, 4.0);
+        assert!(
+            !doubled.one_course && close(doubled.p, 0.5_f64.powi(13)) && close(doubled.low, 2.0),
+            "{doubled:?}"
+        );
+        // Three equal signs are chance in one case of four.
+        let few = of(3, 4.0);
+        assert!(close(few.p, 0.25) && few.low.is_none(), "{few:?}");
+        assert!(of(14, 2.0).one_course && of(1, 4.0).one_course && of(0, 4.0).one_course);
     }
 
     /// In shares of the baseline's mean, 0.75: mean difference 1.58, interval 0.7001 to 2.4599, p 0.0028.
