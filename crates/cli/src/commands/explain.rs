@@ -1,7 +1,5 @@
 //! `fairlab explain`: the worst waits of a recorded trace, and why they were so long.
 
-use std::path::Path;
-
 use fairlab_analysis::explain::answer::to_json;
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_change::causes::rule;
@@ -39,9 +37,11 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     exports.answer_with(&title, (&provenance, &answer), shape, (&parts, &text))
 }
 
-/// The stretch of each story, for the page. The trace is read once more for that: which stretches these are is known at its end.
+/// The stretch of each story, for the page. The trace is read once more for that: which stretches they are is known at its end.
 fn drawn(args: &ExplainArgs, explanation: &Explanation) -> Result<Vec<Value>, CliError> {
-    if args.trace.file == Path::new("-") || explanation.stories.is_empty() {
+    // A pipe gives its bytes once.
+    let is_there = args.trace.file.metadata().is_ok_and(|about| about.is_file() || about.is_dir());
+    if !is_there || explanation.stories.is_empty() {
         return Ok(Vec::new());
     }
     let mut stories = StoriesRecorder::new(&explanation.stories);

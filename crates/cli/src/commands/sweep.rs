@@ -1,7 +1,7 @@
 //! `fairlab sweep` and `fairlab query`: every combination, and questions to what came of it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fairlab_event::ShownPath;
 use fairlab_lab::names::{ShownMetrics, metrics_of};
@@ -50,7 +50,8 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let asked = Query { by, metrics: full(&args.metrics)?, ..Query::default() };
     let answer = query(&folder, &asked)?;
     let provenance = provenance::here().of_cells(&answer).of_store(store.as_ref());
-    let title = format!("Sweep of {}", ShownPath(&args.file));
+    let name = args.file.file_name().map_or(args.file.as_path(), Path::new);
+    let title = format!("Sweep of {}", ShownPath(name));
     let text = || to_text(&answer, args.layout);
     let printed = || {
         let table =
@@ -113,7 +114,7 @@ fn partial(answer: &QueryAnswer) -> String {
 }
 
 /// The file's name without its end.
-fn beside(file: &std::path::Path) -> PathBuf {
+fn beside(file: &Path) -> PathBuf {
     file.with_extension(if file.extension().is_some() { "" } else { "sweep" })
 }
 
