@@ -194,7 +194,7 @@ fn every_command_of_every_page_is_run_or_says_why_not() {
     for (page, _, why) in NOT_RUN {
         let tests = why.split([' ', ',', ';']).filter(|word| word.ends_with(".rs"));
         tests.for_each(|test| {
-            assert!(root().join("crates/cli/tests/it").join(test).is_file(), "{page}: {test}")
+            assert!(root().join("crates/cli/tests/it").join(test).is_file(), "{page}: {test}");
         });
     }
 }

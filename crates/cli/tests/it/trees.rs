@@ -265,6 +265,35 @@ fn ends_that_are_no_way(repository: &Repository, first: &str, mended: &str, both
     }
 }
 
+/// What the text says, and what it says when it is asked to explain.
+fn told_in_text(attempt: &dyn Fn(&[&str]) -> Output, range: &str) {
+    let output = attempt(&["--patch", range]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    let lines = text.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(lines <= 50, "it fits on a screen: {text}");
+    let state = "What is held just before";
+    let parts = ["Changed for sure", "First decision that differs", "fairlab compare", "fairlab verify"];
+    for fragment in parts {
+        assert!(text.contains(fragment), "{fragment}: {text}");
+    }
+    assert!(!text.contains(state), "{text}");
+    for fragment in [
+        "tree ",
+        "In words, for a mail:",
+        "with fairlab 0.",
+        ", for sure; at most 5 %",
+        "machines are models",
+    ] {
+        assert!(text.contains(fragment), "{fragment}: {text}");
+    }
+    let whole = attempt(&["--patch", range, "--explain"]);
+    let whole = String::from_utf8_lossy(&whole.stdout);
+    for fragment in parts.into_iter().chain([state]) {
+        assert!(whole.contains(fragment), "{fragment}: {whole}");
+    }
+}
+
 fn tried(repository: &Repository, before: &str, culprit: &str, neutral: &str, broken: &str) {
     let on = repository.folder.display().to_string();
     let case = ["--workload", WORKLOAD, "--machine", "layout:1x1x4x2", "--duration", "300ms"];
@@ -289,31 +318,7 @@ fn tried(repository: &Repository, before: &str, culprit: &str, neutral: &str, br
     let again = fairlab(&words);
     assert!(String::from_utf8_lossy(&again.stdout).contains("worse"), "the command repeats it");
 
-    let output = attempt(&["--patch", &range]);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-    let lines = text.lines().filter(|line| !line.starts_with('#')).count();
-    assert!(lines <= 50, "it fits on a screen: {text}");
-    let state = "What is held just before";
-    let parts = ["Changed for sure", "First decision that differs", "fairlab compare", "fairlab verify"];
-    for fragment in parts {
-        assert!(text.contains(fragment), "{fragment}: {text}");
-    }
-    assert!(!text.contains(state), "{text}");
-    for fragment in [
-        "tree ",
-        "In words, for a mail:",
-        "with fairlab 0.",
-        ", for sure; at most 5 %",
-        "machines are models",
-    ] {
-        assert!(text.contains(fragment), "{fragment}: {text}");
-    }
-    let whole = attempt(&["--patch", &range, "--explain"]);
-    let whole = String::from_utf8_lossy(&whole.stdout);
-    for fragment in parts.into_iter().chain([state]) {
-        assert!(whole.contains(fragment), "{fragment}: {whole}");
-    }
+    told_in_text(&attempt, &range);
 
     // A comment: runs are equal.
     let range = format!("{neutral}~1..{neutral}");
