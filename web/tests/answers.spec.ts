@@ -119,7 +119,7 @@ test("a page that holds nonsense says so", async ({ page, folder, watch }) => {
 test("what is no name for a page is refused before anything runs", async ({ folder }) => {
   mkdirSync(join(folder, "taken.html"));
   const run = ["run", ...RUN, "--kernel", "v6.6", "--export"];
-  expect(() => fairlab(...run, join(folder, "page.pdf"))).toThrow(/status 2: .*end it in \.json or \.html/);
+  expect(() => fairlab(...run, join(folder, "page.pdf"))).toThrow(/status 2: .*end it in \.json, \.html or \//);
   expect(() => fairlab(...run, join(folder, "no such place", "page.html"))).toThrow(/status 2: .*cannot write/);
   expect(() => fairlab(...run, join(folder, "taken.html"))).toThrow(/status 2: .*cannot write/);
 });
