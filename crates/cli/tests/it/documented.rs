@@ -126,7 +126,7 @@ impl Desk {
             ("perf-pipe.data", "before/2.dat"),
             ("trace-cmd-3.1-hackbench.dat", "before/3.dat"),
             ("perf-make.data", "after/1.dat"),
-            ("perf-threads.data", "after/2.dat"),
+            ("perf-pipe.data", "after/2.dat"),
             ("perf-mixed.data", "after/3.dat"),
         ] {
             copy(from, to);

@@ -170,7 +170,7 @@ fn crates_use_only_crates_above_them() {
 }
 
 /// Crates that stay small enough to be read in a day, and how many lines of source they may have.
-const SIZES: [(&str, usize); 2] = [("lab", 12_800), ("verify", 9_700)];
+const SIZES: [(&str, usize); 2] = [("lab", 13_100), ("verify", 9_700)];
 
 #[test]
 fn rooms_keep_their_size() {
