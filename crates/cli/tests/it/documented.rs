@@ -13,6 +13,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("README.md", "fairlab try", "builds two kernels: trees.rs"),
     ("catalogue.md", "fairlab compare --kernel v5.10-16b0a7a1a0af", "takes a minute: compare.rs"),
     ("fleet.md", "fairlab sweep sweep.toml --on ray", "needs a Ray cluster: python/tests/test_fleet.py"),
+    ("fleet.md", "fairlab watch", "needs a Ray cluster: python/tests/test_fleet.py"),
     ("fleet.md", "fairlab fidelity --oracle", "needs a Ray cluster: python/tests/test_fleet.py"),
     ("guide.md", "fairlab record", "records the whole host as root for ten seconds: record.rs"),
     ("guide.md", "fairlab boot", "boots a kernel for seconds of its own time: boot.rs"),
