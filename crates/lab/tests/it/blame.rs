@@ -134,14 +134,6 @@ fn probes_show_the_rules_that_decisions_tell() {
         assert_eq!(told(&neither), 0, "{kernel}");
         assert_eq!((neither.waits, neither.wait_ns), (probed.waits, probed.wait_ns), "{kernel}");
         assert_eq!(&neither.culprits, &probed.culprits, "{kernel}");
-        let time_of = |report: &BlameReport, decision: CauseDecision| {
-            report
-                .rules
-                .iter()
-                .filter(|row| row.decision == Some(decision))
-                .map(|row| row.time_ns)
-                .sum::<u64>()
-        };
         // They show fewer decisions, and no pick.
         assert!(told(&probed) > 0 && told(&probed) < told(&told_by_kernel), "{kernel}");
     }
