@@ -293,13 +293,13 @@ CASES = {
 
 
 def watch_words(program: Path, folder: Path, on: list[str]) -> list[str | Path]:
-    """A watch of two kernels in two cases, and one that cannot be measured."""
+    """A watch of two kernels in two cases, and one that cannot be measured. All runs are made, also those that are kept."""
     (folder / "catalogue").mkdir(exist_ok=True)
     for name, (machine, workload, metrics) in CASES.items():
         keys = {"title": name, "source": "a test", "machine": machine, "workload": workload, "metrics": metrics}
         lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
         (folder / "catalogue" / f"{name}.toml").write_text("\n".join([*lines, "duration_ms = 2000", "warmup_ms = 0", ""]))
-    return [program, "watch", "--over", "v6.11,v6.12", folder / "catalogue", "--runs-max", "9", "--format", "json", *on]
+    return [program, "watch", "--over", "v6.11,v6.12", folder / "catalogue", "--runs-max", "9", "--fresh", "--format", "json", *on]
 
 
 def watched(done: subprocess.CompletedProcess[str]) -> str:

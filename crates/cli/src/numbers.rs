@@ -121,9 +121,20 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// A share that somebody chose, in percent and as short as it was chosen.
+pub fn chosen_percent(share: f64) -> String {
+    let digits = format!("{:.2}", share * 100.0);
+    digits.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chosen_share_is_as_short_as_it_was_chosen() {
+        assert_eq!([0.05, 0.07, 0.005, 1.0].map(chosen_percent), ["5", "7", "0.5", "100"]);
+    }
 
     #[test]
     fn changes_are_told_as_people_say_them() {

@@ -16,7 +16,7 @@ use super::kernels::own_tree_note;
 use super::{experiment, threshold, workloads};
 use crate::args::{BisectArgs, PageStyle};
 use crate::error::CliError;
-use crate::numbers::{change, metric, significant};
+use crate::numbers::{change, chosen_percent, metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 use crate::{output, ray};
@@ -139,7 +139,7 @@ fn conclusion(found: &BisectAnswer) -> String {
     match found.finding {
         SearchFinding::Found => {
             let error = found.error.map_or(String::new(), |error| {
-                format!("; wrong in at most {} % of such searches", significant(error * 100.0))
+                format!("; wrong in at most {} % of such searches", chosen_percent(error))
             });
             format!("{runs} runs{error}\n")
         }

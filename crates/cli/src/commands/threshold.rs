@@ -12,7 +12,7 @@ use serde_json::json;
 use super::experiment;
 use crate::args::{BisectArgs, PageStyle};
 use crate::error::CliError;
-use crate::numbers::{metric, significant};
+use crate::numbers::{chosen_percent, metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 
@@ -96,7 +96,7 @@ fn to_text(found: &ThresholdAnswer, page: PageStyle) -> String {
     text + &match found.finding {
         ThresholdFinding::Found => {
             let wrong = found.error.map_or(String::new(), |error| {
-                format!("; wrong in at most {} % of such searches", significant(error * 100.0))
+                format!("; wrong in at most {} % of such searches", chosen_percent(error))
             });
             format!("{runs} runs{wrong}; a metric that goes back and forth changes at other values, too\n")
         }

@@ -19,7 +19,7 @@ use super::experiment;
 use crate::args::{PageStyle, TryArgs};
 use crate::error::CliError;
 use crate::export::directions;
-use crate::numbers::{metric, significant};
+use crate::numbers::{chosen_percent, metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 
@@ -196,7 +196,7 @@ fn commands(rows: &[&PatchMetricAnswer]) -> String {
 /// What has not changed, and what is not known.
 fn unchanged(answer: &TryAnswer) -> String {
     let mut text = String::new();
-    let percent = significant(answer.margin * 100.0);
+    let percent = chosen_percent(answer.margin);
     let list = |rows: &[&PatchMetricAnswer]| {
         let names = rows
             .iter()

@@ -9,7 +9,7 @@ use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer};
 
 use super::{NOTHING_SEEN, paragraph, partial, rows_of, short, sides};
 use crate::args::PageStyle;
-use crate::numbers::{metric, significant};
+use crate::numbers::{chosen_percent, metric, significant};
 
 /// Changes that are shown: the largest ones.
 const SHOWN: usize = 5;
@@ -101,7 +101,7 @@ fn cases(answer: &TryAnswer, rows: &[&PatchMetricAnswer]) -> String {
 
 /// How many metrics have not changed, or may have.
 fn rest(answer: &TryAnswer) -> String {
-    let percent = significant(answer.margin * 100.0);
+    let percent = chosen_percent(answer.margin);
     let open = rows_of(answer, |of| of == MetricVerdict::Undecided);
     let counts = [
         (rows_of(answer, |of| of == MetricVerdict::Equivalent).len(), format!("equal within {percent} %")),

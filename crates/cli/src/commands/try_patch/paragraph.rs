@@ -7,7 +7,7 @@ use fairlab_change::patch::{PatchMetricAnswer, TryAnswer};
 use fairlab_lab::answer::MoreRunsAnswer;
 
 use super::rows_of;
-use crate::numbers::{metric, significant};
+use crate::numbers::{chosen_percent, metric, significant};
 
 /// A line of a mail is no longer.
 const COLUMNS: usize = 72;
@@ -76,7 +76,7 @@ fn claimed(answer: &TryAnswer, largest: &[&PatchMetricAnswer]) -> String {
         "Of {} metrics {counts}, for sure; at most {} % of such findings are chance. The largest: {} of '{}' on {} went from {} to \
          {}{interval}.",
         answer.rows.len(),
-        significant(FALSE_DISCOVERY_RATE * 100.0),
+        chosen_percent(FALSE_DISCOVERY_RATE),
         first.metric,
         first.workload,
         first.machine,
@@ -91,7 +91,7 @@ fn rest(answer: &TryAnswer, largest: &[&PatchMetricAnswer]) -> String {
     let mut parts = Vec::new();
     let equal = count(MetricVerdict::Equivalent);
     if equal > 0 {
-        parts.push(format!("{equal} are equal within {} %", significant(answer.margin * 100.0)));
+        parts.push(format!("{equal} are equal within {} %", chosen_percent(answer.margin)));
     }
     let open = answer.rows.len() - largest.len() - equal;
     if open > 0 {
