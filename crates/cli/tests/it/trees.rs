@@ -45,10 +45,10 @@ const FAIR: &str = "kernel/sched/fair.c";
 const SIGNATURE: &str = "wakeup_preempt_entity(struct sched_entity *curr, struct sched_entity *se)\n{";
 
 impl Repository {
-    fn new(name: &str) -> Repository {
+    fn new() -> Repository {
         let built = fairlab(&["kernels", "build", "debian:6.1"]);
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let folder = std::env::temp_dir().join(format!("fairlab-tree-{}-{name}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("fairlab-tree-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let repository = Repository { folder, sources: cache().join("kernel-sources/debian-6.1") };
         repository.git(&["init", "-q", "-b", "main"], "");
@@ -130,17 +130,24 @@ fn bisected(good: &str, bad: &str) -> (Option<i32>, Value, String) {
     (output.status.code(), answer, errors)
 }
 
+/// Objects of one repository's commits are compiled once for both.
 #[test]
-fn a_commit_is_found_among_those_that_build_and_a_patch_is_tried() {
-    let repository = Repository::new("bisected");
+fn commits_of_a_repository_are_found_tried_and_watched() {
+    let repository = Repository::new();
     let first = repository.git(&["rev-parse", "HEAD"], "");
+    a_commit_is_found_and_a_patch_is_tried(&repository, &first);
+    repository.go_to(&first);
+    a_branch_is_watched_as_it_grows(&repository, &first);
+}
+
+fn a_commit_is_found_and_a_patch_is_tried(repository: &Repository, first: &str) {
     let neutral = repository.change(FAIR, "sched/fair: A comment", |text| format!("{text}/* a comment */\n"));
     let broken = repository.change(FAIR, "sched/fair: Rename an argument", renamed);
     let mended_one = repository.change(FAIR, "sched/fair: Mend it", mended);
     let culprit = repository.change(FAIR, "sched/fair: Let the current task run on", without_preemption);
     let kernel = |commit: &str| repository.kernel(commit);
 
-    let (code, found, errors) = bisected(&kernel(&first), &kernel(&culprit));
+    let (code, found, errors) = bisected(&kernel(first), &kernel(&culprit));
     assert_eq!(code, Some(0), "{errors}{found:#}");
     let bad = &found["first_bad"];
     assert_eq!((&bad["commit"], &bad["dated_by"]), (&Value::from(&culprit[..12]), &Value::from("author")));
@@ -167,8 +174,8 @@ fn a_commit_is_found_among_those_that_build_and_a_patch_is_tried() {
     let candidates = candidates.filter_map(|one| one["commit"].as_str()).collect::<Vec<_>>();
     assert_eq!(candidates, [&broken[..12], &both[..12]], "{found:#}");
 
-    ends_that_are_no_way(&repository, &first, &mended_one, &both);
-    tried(&repository, &mended_one, &culprit, &neutral, &broken);
+    ends_that_are_no_way(repository, first, &mended_one, &both);
+    tried(repository, &mended_one, &culprit, &neutral, &broken);
 }
 
 /// A case on which it shows whether woken tasks preempt.
@@ -177,10 +184,7 @@ const CASE: &str = "title = 'workers that others wake'\nsource = 'a test'\nmachi
 
 /// A branch is watched as it grows: what does not build is left out with its line, what changes something is named, by the trees' own code.
 /// Their models know nothing of it.
-#[test]
-fn a_branch_is_watched_as_it_grows() {
-    let repository = Repository::new("watched");
-    let first = repository.git(&["rev-parse", "HEAD"], "");
+fn a_branch_is_watched_as_it_grows(repository: &Repository, first: &str) {
     let neutral = repository.change(FAIR, "sched/fair: A comment", |text| format!("{text}/* a comment */\n"));
     let broken = repository.change(FAIR, "sched/fair: Rename an argument", renamed);
     repository.change(FAIR, "sched/fair: Mend it", mended);
@@ -201,7 +205,7 @@ fn a_branch_is_watched_as_it_grows() {
         schema::holds(&answer, "watch-1");
         (output.status.code(), answer)
     };
-    let range = format!("{}..{mended}", repository.kernel(&first));
+    let range = format!("{}..{mended}", repository.kernel(first));
     let (code, answer) = watched(&range, &["--out", &own]);
     assert_eq!((code, &answer["findings"]), (Some(0), &serde_json::json!([])), "{answer:#}");
     let names = answer["kernels"].as_array().expect("kernels").iter().map(|kernel| kernel["name"].is_null());
