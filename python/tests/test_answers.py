@@ -24,9 +24,10 @@ def without_times(answer: Any) -> Any:
 
 
 def test_a_run_is_the_programs(answered: Callable[..., Any]) -> None:
-    said = ["--machine", "vm4", "--duration", "200ms", "--by", "task", "--kernel", "v6.5", "--kernel", "v6.6", "--seeds", "2"]
+    said = ["--machine", "vm4", "--warmup", "0ms", "--duration", "200ms", "--by", "task", "--seeds", "2"]
+    said += ["--kernel", "v6.5", "--kernel", "v6.6"]
     expected = without_times(answered("run", *HACKBENCH.split(), *said))
-    found = fairlab.run(HACKBENCH, kernel=["v6.5", "v6.6"], machine="vm4", duration="200ms", seeds=2, by="task")
+    found = fairlab.run(HACKBENCH, kernel=["v6.5", "v6.6"], machine="vm4", warmup="0ms", duration="200ms", seeds=2, by="task")
     # The program's own command line says the format, too.
     expected["provenance"]["command"] = expected["provenance"]["command"].removesuffix(" --format json")
     assert without_times(found.json) == expected
@@ -117,7 +118,7 @@ def test_hosts_are_compared(program: Path, answered: Callable[..., Any], tmp_pat
         for host in range(3):
             trace, counts = tmp_path / f"{side}-{host}.dat", tmp_path / side / f"{host}.json"
             counts.parent.mkdir(exist_ok=True)
-            fairlab.run(HACKBENCH, kernel=kernel, machine="vm4", seed=host + 1, trace=trace)
+            fairlab.run(HACKBENCH, kernel=kernel, machine="vm4", warmup="0ms", seed=host + 1, trace=trace)
             service = "web" if host < 2 else "db"
             words = ["summary", trace, "--counts", counts, "--label", f"service={service}", "--label", f"host=h{host}"]
             subprocess.run([program, *words], check=True, capture_output=True)
@@ -271,7 +272,7 @@ def test_a_command_line_has_to_be_one() -> None:
 
 def test_a_trace_is_written_and_read_back(tmp_path: Path) -> None:
     trace = tmp_path / "run.dat"
-    made = fairlab.run(HACKBENCH, kernel="v6.6", machine="vm4", trace=trace)
+    made = fairlab.run(HACKBENCH, kernel="v6.6", machine="vm4", warmup="0ms", trace=trace)
     summed = fairlab.summary(trace)
     assert summed.json["system"]["origin"] == "modelled"
     assert sum(summed.tasks["tasks"]) >= 40
@@ -284,7 +285,7 @@ def test_folders_of_runs_are_compared(program: Path, tmp_path: Path) -> None:
     import subprocess
 
     for kernel in ("v6.5", "v6.6"):
-        words = ["run", *HACKBENCH.split(), "--machine", "vm4", "--seeds", "3", "--kernel", kernel]
+        words = ["run", *HACKBENCH.split(), "--machine", "vm4", "--warmup", "0ms", "--seeds", "3", "--kernel", kernel]
         subprocess.run([program, *words, "--out", tmp_path / kernel], check=True, capture_output=True)
     found = fairlab.compare_folders([tmp_path / "v6.5", tmp_path / "v6.6"], metric="throughput")
     assert len(found.metrics) == 1 and found.json["metrics"][0]["pairs"] == 3

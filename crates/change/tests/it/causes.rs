@@ -20,7 +20,7 @@ fn spec(kernel: &str, machine: &str, workload: &[&str], seed: u64) -> RunSpec {
             machines::find(machine).expect("a machine"),
             workload.iter().map(ToString::to_string).collect(),
             seed,
-            Ns::from_ms(350),
+            Ns::from_ms(200),
         )
     }
 }

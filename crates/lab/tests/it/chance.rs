@@ -86,7 +86,7 @@ fn nothing_differs_where_nothing_is_left_to_chance() {
                 continue;
             }
             let words = words(workload, arguments);
-            let digests = [1, 2, 3].map(|seed| digest(&machine, &words, seed));
+            let digests = [1, 2].map(|seed| digest(&machine, &words, seed));
             let is_one = digests.iter().all(|digest| *digest == digests[0]);
             assert!(is_one || draws, "{name}: {workload} draws nothing, and its runs differ: {digests:?}");
         }
