@@ -208,7 +208,17 @@ impl<'s> Apt<'s> {
         Ok(found.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_string())).collect())
     }
 
-    /// Fetches one package. Returns its file, which is the caller's to remove.
+    /// The versions of a package that the suite has, the newest first.
+    ///
+    /// # Errors
+    /// Apt fails, or was stopped.
+    pub fn versions(&self, package: &str) -> Result<Vec<String>, LabError> {
+        let listed =
+            self.run(Command::new("apt-cache").args(["madison", package]), "look up a package's versions")?;
+        Ok(versions_in(&listed))
+    }
+
+    /// Fetches one package, or with `PACKAGE=VERSION` one version of it. Returns its file, which is the caller's to remove.
     ///
     /// # Errors
     /// Apt fails, or was stopped.
@@ -288,6 +298,11 @@ fn is_of_no_suite(problem: &str) -> bool {
     ["does not have a Release file", "no longer has a Release file", "is expired (", "is not signed"]
         .iter()
         .any(|words| problem.contains(words))
+}
+
+/// Of lines `linux-source-6.1 | 6.1.176-1 | ARCHIVE SUITE Packages`, what stands in the second column.
+fn versions_in(listed: &str) -> Vec<String> {
+    listed.lines().filter_map(|line| Some(line.split('|').nth(1)?.trim().to_string())).collect()
 }
 
 fn packages_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
@@ -416,6 +431,14 @@ mod tests {
         assert_eq!(archive_of("Debian", targets).as_deref(), Some("http://a/debian"));
         assert_eq!(archive_of("Debian", "Ubuntu noble http://b/\n"), None);
         assert_eq!(archive_of("Ubuntu", "Ubuntu noble http://b/\n").as_deref(), Some("http://b"));
+    }
+
+    #[test]
+    fn versions_stand_in_the_second_column() {
+        let listed = "linux-source-6.1 | 6.1.176-1 | http://archive.example bookworm/main amd64 Packages\n\
+                      linux-source-6.1 | 6.1.170-3 | http://archive.example bookworm/main amd64 Packages\n";
+        assert_eq!(versions_in(listed), ["6.1.176-1", "6.1.170-3"]);
+        assert!(versions_in("").is_empty());
     }
 
     #[test]

@@ -64,6 +64,33 @@ pub fn find<'s>(
     Err(nowhere(package, &there, &unread))
 }
 
+/// All versions of a package, each with its suite: in those of its `home` (`bookworm`, `bookworm-security`) if it has one, or else in all.
+/// `tell` is given each suite before its lists are read.
+///
+/// # Errors
+/// The archive cannot be read.
+pub fn versions(
+    package: &str,
+    home: Option<&str>,
+    cache: &CacheFolder,
+    tell: &dyn Fn(&str),
+    stop: &AtomicBool,
+) -> Result<Vec<(&'static str, String)>, LabError> {
+    let mut versions = Vec::new();
+    for suite in SUITES.into_iter().filter(|suite| home.is_none_or(|home| is_of(suite, home))) {
+        tell(suite);
+        if let Some(apt) = Apt::of_debian_if_there(suite, "amd64", cache, stop)? {
+            versions.extend(apt.versions(package)?.into_iter().map(|version| (suite, version)));
+        }
+    }
+    Ok(versions)
+}
+
+/// Whether a suite is a release of Debian's, or has its fixes.
+fn is_of(suite: &str, home: &str) -> bool {
+    suite.strip_prefix(home).is_some_and(|rest| ["", "-security", "-updates"].contains(&rest))
+}
+
 /// What is said of a package that no suite has.
 fn nowhere(package: &str, there: &[(&str, Vec<String>)], unread: &[&str]) -> LabError {
     let mut known = BTreeSet::new();
@@ -95,6 +122,12 @@ mod tests {
         let order = order(Some("bookworm"));
         assert_eq!(order[..2], ["bookworm", "sid"]);
         assert_eq!(order.len(), SUITES.len());
+    }
+
+    #[test]
+    fn fixes_are_of_a_release_and_backports_are_not() {
+        let of = SUITES.into_iter().filter(|suite| is_of(suite, "bookworm")).collect::<Vec<_>>();
+        assert_eq!(of, ["bookworm-security", "bookworm-updates", "bookworm"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod given;
 mod kbuild;
 mod link;
 mod manifest;
+mod packages;
 mod probes;
 #[cfg(test)]
 pub(crate) mod repository;
@@ -38,6 +39,7 @@ pub use cache::{CachedKernel, checksum_of, kernels, named, remove};
 pub(crate) use command::{run, run_with, said_well, succeed};
 pub use config::{FREQUENCIES, PreemptionChoice};
 pub use manifest::{Manifest, Stub};
+pub use packages::point_releases;
 pub use source::Source;
 pub(crate) use source::git;
 

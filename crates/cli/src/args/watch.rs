@@ -67,6 +67,7 @@ const CATALOGUE: &str = "examples/catalogue";
 pub struct WatchRunArgs {
     /// The kernels: FROM..TO, commit by commit through the model's log (v4.18..v7.3), or through the commits of a repository that touch the
     /// scheduler (src:DIR@A..B). Or a list of any, each compared with the one before it: src:debian:6.1,src:debian:6.12,v6.12.
+    /// src:debian:6.12.x lists the point releases that Debian's archive has.
     #[arg(long, value_name = "RANGE", required = true)]
     pub over: Option<String>,
     /// The range begins where the earlier watch in --out ended, and --over names its end: src:DIR@BRANCH, v7.3.

@@ -14,6 +14,7 @@ use fairlab_files::write_whole;
 use fairlab_lab::LabError;
 use fairlab_lab::kernel::origin_of;
 use fairlab_lab::provenance::Provenance;
+use fairlab_native::build::point_releases;
 use fairlab_report::public::read_all;
 use fairlab_watch::answer::WatchAnswer;
 use fairlab_watch::{
@@ -140,9 +141,26 @@ fn modelled(
     Ok(())
 }
 
+/// The list with the point releases that Debian's archive has in place of `src:debian:6.12.x`.
+fn with_points(over: &str, stop: &AtomicBool) -> Result<String, CliError> {
+    let progress = ProgressLine::of_steps("watch");
+    let tell = |step: &str| progress.tell(&format!("fetching {step}"));
+    let mut names = Vec::new();
+    for name in listed(over) {
+        match name.strip_prefix("src:debian:").and_then(|release| release.strip_suffix(".x")) {
+            Some(release) => {
+                let points = point_releases(release, &tell, stop)?;
+                names.extend(points.iter().map(|point| format!("src:debian:{point}")));
+            }
+            None => names.push(name),
+        }
+    }
+    Ok(names.join(","))
+}
+
 /// The kernels, which may begin where an earlier watch ended.
 fn line_of(args: &WatchRunArgs, earlier: Option<&Value>, stop: &AtomicBool) -> Result<WatchedLine, CliError> {
-    let over = args.over.clone().unwrap_or_default();
+    let over = with_points(args.over.as_deref().unwrap_or_default(), stop)?;
     if !args.follow {
         return Ok(WatchedLine::parse(&over, stop)?);
     }

@@ -11,8 +11,7 @@ use serde_json::Value;
 use crate::answer;
 use crate::program::{KEPT_RUNS, program};
 
-const COMPARE: &str =
-    "compare schbench -m 1 -t 4 -c 500 --machine vm4 --duration 60ms --kernel v6.5 --kernel v6.6";
+const COMPARE: &str = "compare schbench -m 1 -t 4 -c 500 --machine vm4 --warmup 0ms --duration 60ms --kernel v6.5 --kernel v6.6";
 
 /// A cache of its own.
 struct Cache(PathBuf);
@@ -85,7 +84,7 @@ fn a_longer_comparison_makes_what_is_new() {
 #[test]
 fn a_search_reuses_a_comparison_and_a_search() {
     let cache = Cache::new("search");
-    let setting = "hackbench -g 2 -l 100 --machine vm4 --duration 200ms --exact";
+    let setting = "hackbench -g 2 -l 100 --machine vm4 --warmup 0ms --duration 200ms --exact";
     cache.answer(&format!("compare {setting} --kernel v6.5 --kernel v6.6 --runs 4 --metric throughput"));
     let bisect = format!("bisect {setting} --good v6.5 --bad v6.6 --metric throughput --runs 12");
     let (first, [runs, kept]) = cache.counted(&bisect);

@@ -12,18 +12,12 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_files::LabError;
 use fairlab_files::cache::CacheFolder;
-use fairlab_files::debian;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::BuildSteps;
 use super::command::{run, succeed};
+use super::packages;
 use super::selection::{is_needed, walk};
-
-/// Releases that a suite of Debian's is made with: that one has the builds that the model was compared with, and its fixes others.
-const HOMES: [(&str, &str); 3] = [("5.10", "bullseye"), ("6.1", "bookworm"), ("6.12", "trixie")];
-
-/// The names of Debian's packages of sources, as a regular expression.
-const PACKAGES: &str = r"^linux-source-[0-9]+\.[0-9]+$";
 
 /// A tree to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,25 +31,23 @@ pub enum Source {
         /// What git takes for a commit: a tag, a branch, a hash.
         revision: String,
     },
-    /// Debian's package `linux-source-` of this release.
+    /// Debian's package `linux-source-` of this release (`6.12`), or of this point release (`6.12.107`).
     Debian(String),
 }
 
 impl Source {
-    /// Reads `DIR`, `DIR@REV` or `debian:6.12`.
+    /// Reads `DIR`, `DIR@REV`, `debian:6.12` or `debian:6.12.107`.
     ///
     /// # Errors
     /// There is no such folder, or the release is no number.
     pub fn parse(text: &str) -> Result<Source, LabError> {
         if let Some(release) = text.strip_prefix("debian:") {
-            let is_release = release.split('.').count() == 2
-                && release
-                    .split('.')
-                    .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
-            return if is_release {
-                Ok(Source::Debian(release.to_string()))
-            } else {
-                Err(LabError::new(format!("{text}: '{release}' is no release"), "give one as 'debian:6.12'"))
+            return match packages::is_release(release) {
+                true => Ok(Source::Debian(release.to_string())),
+                false => Err(LabError::new(
+                    format!("{text}: '{release}' is no release"),
+                    "give one as 'debian:6.12', or a point release as 'debian:6.12.107'",
+                )),
             };
         }
         if Path::new(text).is_dir() {
@@ -89,7 +81,7 @@ impl Source {
         match self {
             Source::Folder(folder) | Source::Commit { folder, .. } => Some(folder.clone()),
             Source::Debian(release) => {
-                let folder = CacheFolder::open().ok()?.path(&fetched_as(release));
+                let folder = CacheFolder::open().ok()?.path(&packages::fetched_as(release));
                 folder.is_dir().then_some(folder)
             }
         }
@@ -101,7 +93,7 @@ impl Source {
             Source::Folder(folder) => fs::read(folder.join(name)).ok()?,
             Source::Debian(release) => {
                 let cache = CacheFolder::open().ok()?;
-                fs::read(cache.path(&fetched_as(release)).join(name)).ok()?
+                fs::read(cache.path(&packages::fetched_as(release)).join(name)).ok()?
             }
             Source::Commit { folder, revision } => {
                 let file = format!("{revision}:{name}");
@@ -206,8 +198,8 @@ impl Source {
             Source::Folder(folder) => of_folder(folder, stop),
             Source::Commit { folder, revision } => of_commit(folder, revision, stop),
             Source::Debian(release) => {
-                let folder = fetched(release, steps, stop)?;
-                let package = fs::read_to_string(folder.join(PACKAGE)).unwrap_or_default();
+                let folder = packages::fetched(release, steps, stop)?;
+                let package = fs::read_to_string(folder.join(packages::PACKAGE)).unwrap_or_default();
                 let names = walk(&folder)?;
                 // The suite, in the second line, changes nothing in the tree.
                 let file = package.lines().next().unwrap_or_default().trim();
@@ -296,7 +288,7 @@ fn of_git(folder: &Path, stop: &AtomicBool) -> Result<Vec<String>, LabError> {
 }
 
 /// Whether a folder is a kernel's tree with an architecture that can be built.
-fn is_kernel(folder: &Path) -> Result<(), LabError> {
+pub(super) fn is_kernel(folder: &Path) -> Result<(), LabError> {
     let there = |name: &str| folder.join(name).exists();
     if !(there("Makefile") && there("Kconfig") && there("kernel/sched/fair.c")) {
         return Err(no_kernel(&folder.display().to_string()));
@@ -317,7 +309,7 @@ fn no_kernel(what: &str) -> LabError {
     )
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> LabError {
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> LabError {
     LabError::new(format!("{}: {error}", path.display()), "check the path and its permissions")
 }
 
@@ -334,54 +326,6 @@ fn of_names(folder: &Path, names: &[String]) -> Result<String, LabError> {
     Ok(format!("files {:032x}", hash.digest128()))
 }
 
-/// Which package a fetched tree is of, and in a second line, of which suite.
-const PACKAGE: &str = ".package";
-
-/// Where Debian's sources of a release are kept in the cache.
-fn fetched_as(release: &str) -> String {
-    format!("kernel-sources/debian-{release}")
-}
-
-/// The folder of Debian's sources of a release.
-fn fetched(release: &str, steps: &BuildSteps<'_>, stop: &AtomicBool) -> Result<PathBuf, LabError> {
-    let cache = CacheFolder::open()?;
-    let name = fetched_as(release);
-    let folder = cache.path(&name);
-    if folder.join(PACKAGE).is_file() {
-        return Ok(folder);
-    }
-    let package = format!("linux-source-{release}");
-    let home = HOMES.iter().find(|(known, _)| *known == release).map(|(_, suite)| *suite);
-    let look = |suite: &str| steps.tell("fetching", &format!("the list of packages of {suite}"));
-    let apt = debian::find(&package, PACKAGES, home, &cache, &look, stop).map_err(|error| {
-        let hint = error.hint.replace("linux-source-", "debian:");
-        LabError::new(error.problem, format!("{hint}; or give a folder"))
-    })?;
-    steps.tell("fetching", &format!("{package} of {}", apt.suite()));
-    let file = apt.download(&package)?;
-    steps.tell("unpacking", &package);
-    let built = cache.build(&name, |folder| unpack(&file, &package, apt.suite(), folder, stop));
-    apt.clean();
-    built
-}
-
-/// Takes what is needed out of Debian's package, which holds a packed tree.
-fn unpack(file: &Path, package: &str, suite: &str, into: &Path, stop: &AtomicBool) -> Result<(), LabError> {
-    let whole = into.join(".whole");
-    fs::create_dir_all(&whole).map_err(|error| unreadable(&whole, &error))?;
-    let mut command = Command::new("dpkg-deb");
-    succeed(command.arg("--extract").arg(file).arg(&whole), "unpack Debian's package", stop)?;
-    let packed = whole.join(format!("usr/src/{package}.tar.xz"));
-    let mut command = Command::new("tar");
-    command.args(["--extract", "--strip-components=1", "--no-same-owner", "--directory"]).arg(into);
-    command.args(super::selection::UNNEEDED.map(|pattern| format!("--exclude={pattern}")));
-    succeed(command.arg("--file").arg(&packed), "unpack Debian's sources", stop)?;
-    fs::remove_dir_all(&whole).map_err(|error| unreadable(&whole, &error))?;
-    is_kernel(into)?;
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    fs::write(into.join(PACKAGE), format!("{name}\n{suite}\n")).map_err(|error| unreadable(into, &error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,7 +333,9 @@ mod tests {
 
     #[test]
     fn forms_of_a_source() {
-        assert_eq!(Source::parse("debian:6.12"), Ok(Source::Debian("6.12".to_string())));
+        for release in ["6.12", "6.12.107"] {
+            assert_eq!(Source::parse(&format!("debian:{release}")), Ok(Source::Debian(release.to_string())));
+        }
         let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
         let name = folder.path().display().to_string();
         assert_eq!(Source::parse(&name), Ok(Source::Folder(folder.path().to_path_buf())));
@@ -398,7 +344,8 @@ mod tests {
         for wrong in [
             "debian:",
             "debian:bookworm",
-            "debian:6.12.1",
+            "debian:6.12.1.2",
+            "debian:6.12.",
             "debian:6.",
             "/no/such",
             "/no/such@v6.1",
