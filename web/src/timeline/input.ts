@@ -60,6 +60,7 @@ export function listen(pane: Pane, page: Page): void {
 
   canvas.addEventListener("pointermove", (event) => {
     const [x, y] = place(event);
+    page.cursor.show(pane, x);
     if (touches.has(event.pointerId)) touches.set(event.pointerId, { x, y });
     if (touches.size === 2) {
       const [one, other] = [...touches.values()] as [{ x: number; y: number }, { x: number; y: number }];
@@ -107,7 +108,10 @@ export function listen(pane: Pane, page: Page): void {
   };
   canvas.addEventListener("pointerup", end);
   canvas.addEventListener("pointercancel", end);
-  canvas.addEventListener("pointerleave", () => page.showTip(pane, 0, 0, ""));
+  canvas.addEventListener("pointerleave", () => {
+    page.showTip(pane, 0, 0, "");
+    page.cursor.hide();
+  });
   canvas.addEventListener("dblclick", (event) => {
     const [x] = place(event);
     view.zoom(0.25, viewTime(x), true);

@@ -8,14 +8,17 @@ import { keyboard, type Key } from "../base/keyboard.js";
 import { provenanceFacts, start, THEME_KEY } from "../base/page.js";
 import { theme, themeButton } from "../base/theme.js";
 import { colours, namesByTime, TaskColours } from "./colours.js";
+import { Cursor } from "./cursor.js";
 import { FIRST_TASK, type TimelineData } from "./data.js";
 import { factsOf, hint, wakerOf } from "./facts.js";
 import { listen } from "./input.js";
+import { measuredOf } from "./measured.js";
 import { Overview } from "./overview.js";
 import { Pane } from "./pane.js";
 import { Side } from "./side.js";
 import type { Slice } from "./stretch.js";
 import { tableOf } from "./table.js";
+import { taskWaits, type OneWait } from "./taskwaits.js";
 import { Trace } from "./trace.js";
 import { View } from "./view.js";
 
@@ -23,6 +26,7 @@ class Page {
   readonly traces: readonly Trace[];
   readonly view: View;
   readonly panes: readonly Pane[];
+  readonly cursor = new Cursor();
   private readonly overview: Overview;
   private readonly side: Side;
   private readonly names: readonly string[];
@@ -85,6 +89,7 @@ class Page {
       { class: "controls", role: "group", "aria-label": "View" },
       this.search,
       tool("Whole", "Show all (f)", () => this.view.fit()),
+      tool("Back", "Where the view was before (b)", () => this.view.back()),
       tool("−", "Zoom out (-)", () => this.zoom(2)),
       tool("+", "Zoom in (+)", () => this.zoom(0.5)),
       tool("◂ Wait", "The wait before (p)", () => this.nextWait(-1)),
@@ -95,7 +100,7 @@ class Page {
     );
     const kept = this.traces.filter((trace) => trace.data.kept.text !== null);
     const warnings = kept.map((trace) => h("p", { class: "kept", role: "note" }, name(trace.data.label), `: ${trace.data.kept.text}.`));
-    const panes = h("div", { class: "panes" }, this.overview.canvas, ...this.panes.map((pane) => pane.element));
+    const panes = h("div", { class: "panes" }, this.overview.canvas, h("div", { class: "rows" }, ...this.panes.map((pane) => pane.element), this.cursor.element));
     const tables = h("details", { class: "tables", id: "table" }, h("summary", {}, "What is visible, as a table"), this.table);
     tables.addEventListener("toggle", () => this.fillTable());
     this.root.className = "timeline";
@@ -150,6 +155,7 @@ class Page {
       { key: "=", act: () => this.zoom(0.5) },
       { key: "-", act: () => this.zoom(2) },
       repeat("f", "Show all", () => this.view.fit()),
+      repeat("b", "Back to where the view was", () => this.view.back()),
       repeat("/", "Find a task", () => this.search.focus()),
       repeat("n", "The next wait", () => this.nextWait(1)),
       repeat("p", "The wait before", () => this.nextWait(-1)),
@@ -180,7 +186,8 @@ class Page {
     this.changed();
   }
 
-  private resized(): void {
+  /** The window has its size: names take less of a narrow one. */
+  resized(): void {
     this.panes.forEach((pane) => (pane.labels = pane.canvas.clientWidth < 640 ? 110 : 190));
     this.relayout();
   }
@@ -207,6 +214,7 @@ class Page {
       pane.draw(palette, this.taskColours[place]!);
     });
     this.overview.draw(palette);
+    this.cursor.refresh();
     clearTimeout(this.settled);
     const SETTLED_MS = 250;
     this.settled = setTimeout(() => this.settle(), SETTLED_MS);
@@ -217,6 +225,7 @@ class Page {
     const trouble = this.traces.map((trace) => trace.stretches.trouble).find((text) => text !== "");
     const state = this.panes.some((pane) => pane.waiting) ? "reading …" : this.panes.some((pane) => pane.drewSums) ? "sums; zoom in for single switches" : "every switch";
     this.status.textContent = trouble === undefined ? `${duration(this.view.span)}: ${state}` : `the page's data cannot be read: ${trouble}`;
+    this.view.rest();
     this.writeHash();
     this.fillTable();
   }
@@ -316,8 +325,20 @@ class Page {
       const [from, to] = trace.taskCourses.span(task);
       this.view.go(from - trace.offset, Math.max(to, from + 1) - trace.offset);
     });
-    this.side.select(h("h2", {}, "Selected task"), h("p", {}, shown(line)), visit);
+    const waits = h("div", {});
+    this.side.select(h("h2", {}, "Selected task"), h("p", {}, shown(line)), visit, waits);
+    void taskWaits(this.paneOf(trace), task, (wait) => this.showOneWait(trace, wait)).then((list) => waits.append(...list));
     this.relayout();
+    this.changed();
+  }
+
+  /** Shows a wait of the selected task, which stays selected: its other waits are one click away. */
+  private showOneWait(trace: Trace, { from, to, cpu }: OneWait): void {
+    const pane = this.paneOf(trace);
+    pane.marks = { band: { from, to }, frames: [], arrow: undefined };
+    pane.reveal((row) => row.kind === "cpu" && row.cpu === cpu);
+    const around = Math.max(500, (to - from) * 0.25);
+    this.view.go(from - around - trace.offset, to + around - trace.offset);
     this.changed();
   }
 
@@ -358,6 +379,7 @@ class Page {
       h("h2", {}, "Measured"),
       h("p", {}, `${duration(to - from)}, from ${pane.trace.clock(from + pane.trace.offset)} to ${pane.trace.clock(to + pane.trace.offset)} of the trace's clock.`),
       visit,
+      ...measuredOf(pane, from + pane.trace.offset, to + pane.trace.offset, (task) => this.showTask(pane.trace, task)),
     );
   }
 
@@ -419,7 +441,7 @@ start(async (root, json) => {
   await Promise.all(traces.map((trace) => trace.prepare()));
   traces.slice(1).forEach((trace) => trace.follow(traces[0]!));
   page = new Page(root, data, traces);
-  page.relayout();
+  page.resized();
   page.draw();
   performance.mark("drawn");
   page.readHash();

@@ -61,6 +61,19 @@ export class Cover {
   }
 }
 
+/** The id at the end of a task's name: tasks of one name differ by it alone. */
+export function idOf(text: string): string {
+  return /:\d+$/.exec(text)?.[0] ?? "";
+}
+
+/** A name of so many letters, with its id where there is room for two letters more. */
+function shortened(text: string, letters: number): string {
+  if (text.length <= letters) return text;
+  const id = idOf(text);
+  const begin = letters - 1 - id.length;
+  return begin >= 2 ? `${text.slice(0, begin)}…${id}` : `${text.slice(0, letters - 1)}…`;
+}
+
 export class Painter {
   private hatch: CanvasPattern | null = null;
 
@@ -119,7 +132,7 @@ export class Painter {
     const letters = Math.floor(room / 6.2);
     if (letters < 4) return;
     this.context.fillStyle = this.colours.onTask;
-    this.context.fillText(text.length > letters ? `${text.slice(0, letters - 1)}…` : text, begin, y + height / 2 + 0.5);
+    this.context.fillText(shortened(text, letters), begin, y + height / 2 + 0.5);
   }
 
   /** What a CPU did. */

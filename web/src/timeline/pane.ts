@@ -3,13 +3,13 @@
 import { duration } from "../base/format.js";
 import { h, shown } from "../base/dom.js";
 import type { Colours, TaskColours } from "./colours.js";
-import { fullest, Painter, type Part, type Scale } from "./paint.js";
+import { fullest, idOf, Painter, type Part, type Scale } from "./paint.js";
 import type { Slice } from "./stretch.js";
 import { HEIGHTS, type Row, type Trace } from "./trace.js";
 import type { View } from "./view.js";
 
 /** With more switches in view, sums are drawn. */
-const SWITCHES_DRAWN = 250_000;
+export const SWITCHES_DRAWN = 250_000;
 
 export const RULER = 26;
 const GAP = 2;
@@ -234,6 +234,7 @@ export class Pane {
       this.gridLines(colours, scale, height);
       this.lanes(true, painter, colours, scale);
     });
+    this.within(scale.left, stays, scale.width, height - stays, () => this.drawRan(colours, scale, parts));
     this.within(scale.left, RULER, scale.width, height - RULER, () => painter.unread(RULER, height - RULER));
     this.within(scale.left, stays, scale.width, height - stays, () => this.drawFrames(colours, scale));
     this.within(scale.left, RULER, scale.width, height - RULER, () => this.drawBand(colours, scale, height));
@@ -328,7 +329,7 @@ export class Pane {
       if (mark !== undefined) context.fillText(mark, 8, y + height / 2);
       const begin = mark === undefined ? left : 22;
       const softWidth = soft === undefined ? 0 : context.measureText(soft).width + 8;
-      context.fillText(clipped(context, text, labels - begin - 8 - softWidth), begin, y + height / 2 + 0.5);
+      context.fillText(clipped(context, text, labels - begin - 8 - softWidth, row.kind === "task" ? idOf(text) : ""), begin, y + height / 2 + 0.5);
       if (soft !== undefined) {
         context.font = `11px ${FONT}`;
         context.fillStyle = colours.soft;
@@ -423,7 +424,7 @@ export class Pane {
     for (const { x, text } of this.ticks(scale)) {
       if (x < scale.left) continue;
       context.fillRect(Math.round(x), RULER - 6, 1, 6);
-      if (x + 70 < width) context.fillText(text, Math.round(x) + 4, RULER / 2);
+      if (x + 4 + context.measureText(text).width < width) context.fillText(text, Math.round(x) + 4, RULER / 2);
     }
     for (const [time, text] of this.trace.data.marks) {
       const x = scale.left + ((time - scale.from) / (scale.to - scale.from)) * scale.width;
@@ -451,6 +452,27 @@ export class Pane {
       else context.fillRect(x(from), y + row.height - 3, Math.max(1, x(to) - x(from)), 3);
     }
     if (arrow !== undefined) this.drawArrow(x(arrow.time), rowOf(arrow.cpu), x(arrow.toTime), rowOf(arrow.toCpu), colours);
+  }
+
+  /** A line along the top of CPUs says where the selected tasks ran: colours of tasks are too many to tell apart. */
+  private drawRan(colours: Colours, scale: Scale, parts: readonly Part[]): void {
+    const LINE = 3;
+    const tops = new Map<number, number>();
+    for (const placed of this.inSight()) if (placed.row.kind === "cpu") tops.set(placed.row.cpu, this.top(placed));
+    const pixel = (time: number): number => scale.left + ((time - scale.from) / (scale.to - scale.from)) * scale.width;
+    this.context.fillStyle = colours.ink;
+    for (const { from, to, stretch } of parts) {
+      const draw = (slice: Slice): void => {
+        const top = tops.get(slice.cpu);
+        const [x0, x1] = [pixel(Math.max(slice.from, from)), pixel(Math.min(slice.to, to))];
+        if (top !== undefined && slice.to > from && slice.from < to) this.context.fillRect(x0, top, Math.max(1, x1 - x0), LINE);
+      };
+      for (const task of this.trace.pinned) {
+        const carried = stretch?.carriedRun(task);
+        if (carried !== undefined) draw(carried);
+        stretch?.ofTask(task, from, to, draw);
+      }
+    }
   }
 
   private drawBand(colours: Colours, scale: Scale, height: number): void {
@@ -506,17 +528,23 @@ export class Pane {
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
-/** Text that fits into a width. */
-function clipped(context: CanvasRenderingContext2D, text: string, width: number): string {
+/** Text that fits into a width; its end stays where there is room for it. */
+function clipped(context: CanvasRenderingContext2D, text: string, width: number, tail = ""): string {
   if (width < 10) return "";
   if (context.measureText(text).width <= width) return text;
-  let [low, high] = [0, text.length];
+  let [low, high] = [0, text.length - tail.length];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (context.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
+    if (context.measureText(`${text.slice(0, middle)}…${tail}`).width <= width) low = middle;
     else high = middle - 1;
   }
-  return low === 0 ? "" : `${text.slice(0, low)}…`;
+  if (low === 0) return tail === "" ? "" : clipped(context, text, width);
+  return `${text.slice(0, low)}…${tail}`;
+}
+
+/** A time as the ruler writes it, exact to a pixel of so many ns. */
+export function tickAt(time: number, pixel: number): string {
+  return tick(time, 10 ** Math.floor(Math.log10(Math.max(1, pixel))));
 }
 
 /** A tick's time in the unit of the step between ticks, with no more digits than that has. */

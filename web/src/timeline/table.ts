@@ -7,7 +7,7 @@ import type { Pane } from "./pane.js";
 import type { Part } from "./paint.js";
 import type { Row, Trace } from "./trace.js";
 
-interface Sums {
+export interface Sums {
   ran: number;
   waited: number;
   unknown: number;
@@ -17,7 +17,12 @@ interface Sums {
   top: Map<number, number>;
 }
 
-function ofCpu(trace: Trace, cpu: number, parts: readonly Part[], sums: Sums): void {
+export function nothing(): Sums {
+  return { ran: 0, waited: 0, unknown: 0, longest: 0, runs: 0, top: new Map() };
+}
+
+/** Adds what a CPU did in these parts of time. */
+export function ofCpu(trace: Trace, cpu: number, parts: readonly Part[], sums: Sums): void {
   const add = (what: number, time: number): void => {
     if (what === UNKNOWN) sums.unknown += time;
     if (what < FIRST_TASK) return;
@@ -94,7 +99,7 @@ function ofTask(trace: Trace, task: number, parts: readonly Part[], sums: Sums):
 }
 
 function sumsOf(trace: Trace, row: Row, parts: readonly Part[]): Sums | undefined {
-  const sums: Sums = { ran: 0, waited: 0, unknown: 0, longest: 0, runs: 0, top: new Map() };
+  const sums = nothing();
   if (row.kind === "cpu") ofCpu(trace, row.cpu, parts, sums);
   else if (row.kind === "task") ofTask(trace, row.task, parts, sums);
   else if (row.kind === "set") trace.members[row.set]!.forEach((task) => ofTask(trace, task, parts, sums));

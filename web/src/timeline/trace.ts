@@ -197,15 +197,17 @@ export class Trace {
     return rows;
   }
 
-  /** Tasks whose name or id a word fits. */
+  /** Tasks whose name or id a word is part of; the task with just this id stands first. */
   search(word: string): number[] {
     const { comm, pid } = this.data.tasks;
     const lower = word.toLowerCase();
     const found: number[] = [];
     for (let task = 0; task < comm.length; task += 1) {
-      if (comm[task]!.toLowerCase().includes(lower) || String(pid[task]) === word || this.taskName(task).toLowerCase() === lower) found.push(task);
+      // Rows show the name with the id: a search for a part of that finds them, too.
+      if (this.taskName(task).toLowerCase().includes(lower)) found.push(task);
     }
-    return found.sort((one, other) => this.data.tasks.ran[other]! - this.data.tasks.ran[one]!);
+    const isId = (task: number): number => (String(pid[task]) === word ? 1 : 0);
+    return found.sort((one, other) => isId(other) - isId(one) || this.data.tasks.ran[other]! - this.data.tasks.ran[one]!);
   }
 
   private stretchPlaceAt(time: number): number {

@@ -3,10 +3,15 @@
 /** Nobody looks closer, ns. */
 const SHORTEST = 200;
 
+/** So many places are kept to go back to. */
+const RESTS_KEPT = 100;
+
 export class View {
   from: number;
   to: number;
   private readonly listeners: (() => void)[] = [];
+  /** Where the view has rested, the last place last. */
+  private readonly rests: (readonly [number, number])[] = [];
   private target: { from: number; to: number; since: number; startFrom: number; startTo: number } | undefined;
 
   constructor(
@@ -95,6 +100,24 @@ export class View {
     const limited = Math.max(this.first - from, Math.min(this.last - to, by));
     if (smooth) this.go(from + limited, to + limited);
     else this.set(from + limited, to + limited);
+  }
+
+  /** The view has come to rest: one can come back here. */
+  rest(): void {
+    const last = this.rests.at(-1);
+    if (this.target !== undefined || (last !== undefined && last[0] === this.from && last[1] === this.to)) return;
+    this.rests.push([this.from, this.to]);
+    if (this.rests.length > RESTS_KEPT) this.rests.shift();
+  }
+
+  /** Goes where the view rested before. */
+  back(): void {
+    const [from, to] = this.goal();
+    while (this.rests.length > 0) {
+      const [begin, end] = this.rests.at(-1)!;
+      if (begin !== from || end !== to) return this.go(begin, end);
+      this.rests.pop();
+    }
   }
 
   fit(): void {
