@@ -11,6 +11,8 @@ mod sides;
 pub use answer::{AlikeAnswer, CaseAnswer, PatchMetricAnswer, PatchSideAnswer, TryAnswer};
 pub use sides::{PatchSide, PatchSides};
 
+use std::sync::atomic::Ordering;
+
 use crate::compare::end_of;
 use crate::first_divergence::KernelPair;
 use fairlab_analysis::statistics::LookPlan;
@@ -90,6 +92,8 @@ struct PatchCaseResult {
     rows: Vec<ComparisonRow>,
     /// Whether runs of both are equal, event by event.
     alike: bool,
+    /// Whether it was stopped: what its last look saw stands.
+    stopped: bool,
     headline: &'static str,
 }
 
@@ -99,16 +103,14 @@ struct PatchCaseResult {
 /// A side cannot be built, or a case cannot be run.
 pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabError> {
     let mut answer = TryAnswer::of(spec);
-    let mut cases = Vec::new();
-    for machine in &spec.machines {
-        let hz = machines::find(machine)?.hz;
-        let built = spec.sides.built(hz, caller)?;
-        answer.set_sides(&spec.sides, &built);
-        let kernels = built.map(|(_, kernel)| kernel);
-        for workload in &spec.workloads {
-            cases.push(spec.case(machine, workload, &kernels)?);
+    let cases = match spec.cases(&mut answer, caller) {
+        // Nothing is known yet, and that is told, too.
+        Err(_) if caller.stop.load(Ordering::Relaxed) => {
+            answer.partial = true;
+            return Ok(answer);
         }
-    }
+        cases => cases?,
+    };
     let mut family = Vec::new();
     let mut effective = Vec::new();
     for (number, case) in cases.iter().enumerate() {
@@ -117,6 +119,7 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
             answer.partial = true;
             break;
         };
+        answer.partial = seen.stopped;
         if seen.alike {
             answer.alike.push(AlikeAnswer::of(&case.machine, &case.workload));
             continue;
@@ -127,6 +130,9 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
             named => named.iter().any(|wanted| wanted == name),
         };
         family.extend(seen.rows.into_iter().filter(|row| wanted(&row.name)).map(|row| (case, row)));
+        if seen.stopped {
+            break;
+        }
     }
     answer.rows = spec.judged(family);
     if !answer.partial {
@@ -136,6 +142,21 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
 }
 
 impl TrySpec {
+    /// All cases, with both sides built for each machine.
+    fn cases(&self, answer: &mut TryAnswer, caller: &Caller<'_>) -> Result<Vec<PatchCase>, LabError> {
+        let mut cases = Vec::new();
+        for machine in &self.machines {
+            let hz = machines::find(machine)?.hz;
+            let built = self.sides.built(hz, caller)?;
+            answer.set_sides(&self.sides, &built);
+            let kernels = built.map(|(_, kernel)| kernel);
+            for workload in &self.workloads {
+                cases.push(self.case(machine, workload, &kernels)?);
+            }
+        }
+        Ok(cases)
+    }
+
     fn case(&self, machine: &str, workload: &[String], kernels: &[Kernel; 2]) -> Result<PatchCase, LabError> {
         let asked = self.asked(machine, workload);
         let setting = RunSetting::of_kernels(kernels, &asked)?;
@@ -159,14 +180,18 @@ impl TrySpec {
         }
     }
 
-    /// The runs of a case compared; `None`: it was stopped.
+    /// The runs of a case compared; `None`: it was stopped before the first look.
     fn seen(&self, case: &PatchCase, caller: &Caller<'_>) -> Result<Option<PatchCaseResult>, LabError> {
         let headline = workloads::headline_of(&case.workload);
         let names = case.kernels.each_ref().map(|kernel| kernel.name().to_string());
         if names[0] == names[1] {
-            return Ok(Some(PatchCaseResult { rows: Vec::new(), alike: true, headline }));
+            return Ok(Some(PatchCaseResult { rows: Vec::new(), alike: true, stopped: false, headline }));
         }
         let experiment = Experiment::of(&names, &self.asked(&case.machine, &case.workload), self.runs)?;
+        // They are built. A kernel that knows it keeps its runs from the first on.
+        for side in &experiment.sides {
+            side.kernel.prepare(&side.machine, &|_, _| (), caller.stop)?;
+        }
         let experiment = if self.until_sure { experiment.until_sure() } else { experiment };
         let plan = experiment.looks.clone().unwrap_or_else(|| LookPlan::at_end(self.runs as usize));
         let compared = |results: &[RunResult], runs: usize| {
@@ -186,13 +211,14 @@ impl TrySpec {
         let runs = ExperimentRuns::of(&experiment, Vec::new()).with_store(caller.store);
         let ExperimentResults { results, partial } =
             runs.make_until(plan.runs(), caller.jobs, caller.on_progress, caller.stop, looked)?;
-        if partial.is_some() {
+        let stopped = partial.is_some();
+        if stopped && rows.is_empty() {
             return Ok(None);
         }
         let digests =
             |name: &String| results.iter().filter(|run| run.kernel == *name).map(digest).collect::<Vec<_>>();
-        let alike = digests(&names[0]) == digests(&names[1]);
-        Ok(Some(PatchCaseResult { rows, alike, headline }))
+        let alike = !stopped && digests(&names[0]) == digests(&names[1]);
+        Ok(Some(PatchCaseResult { rows, alike, stopped, headline }))
     }
 
     /// Rows of all cases, judged as one family.

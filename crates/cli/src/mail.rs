@@ -39,7 +39,7 @@ impl PageStyle {
     pub fn answer(self, provenance: &Provenance, text: &str) -> Result<(), CliError> {
         match self {
             PageStyle::Fairlab => output::answer(provenance, text),
-            PageStyle::Mail => output::print(&letter(&(provenance.comment() + text))),
+            PageStyle::Mail => output::print(&letter(&output::headed(provenance, text))),
         }
     }
 

@@ -13,9 +13,16 @@ use serde_json::Value;
 
 use crate::error::CliError;
 
-/// Prints an answer for people: how it came about stands first.
+/// Prints an answer for people.
 pub fn answer(provenance: &Provenance, text: &str) -> Result<(), CliError> {
-    print(&(provenance.comment() + text))
+    print(&headed(provenance, text))
+}
+
+/// An answer behind how it came about. That it is partial stands before all.
+pub fn headed(provenance: &Provenance, text: &str) -> String {
+    let is_partial = |line: &&str| line.starts_with("partial: ");
+    let first = text.lines().find(is_partial).map_or(String::new(), |line| format!("{line}\n"));
+    format!("{first}{}{}", provenance.comment(), text.replacen(&first, "", usize::from(!first.is_empty())))
 }
 
 /// Prints an answer for programs, which says how it came about.

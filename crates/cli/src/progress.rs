@@ -30,6 +30,8 @@ pub struct ProgressLine {
     seldom: Option<Mutex<Instant>>,
     /// What was printed last.
     told: Mutex<String>,
+    /// Of what has steps: what says again which one goes on.
+    beat: Option<StepBeat>,
 }
 
 /// Whether lines that stay are wanted without a terminal: not with `FAIRLAB_PROGRESS=off`.
@@ -50,6 +52,7 @@ impl ProgressLine {
     pub fn of_steps(what: &str) -> ProgressLine {
         let mut line = ProgressLine::new(what);
         line.lasting = !line.shown;
+        line.beat = (line.shown || is_wanted()).then(|| StepBeat::new(what, line.started, line.shown));
         line
     }
 
@@ -64,12 +67,14 @@ impl ProgressLine {
             lasting: false,
             seldom: (!shown && is_wanted()).then(|| Mutex::new(started)),
             told: Mutex::default(),
+            beat: None,
         }
     }
 
     /// Shows what is done now, and since when the whole goes on.
     pub fn tell(&self, now: &str) {
-        let line = format!("{}: {} s, {now}", self.what, self.started.elapsed().as_secs());
+        let line = step_line(&self.what, self.started, now);
+        self.note(now);
         if !self.shown {
             if self.lasting || self.is_due() {
                 let _ = writeln!(io::stderr().lock(), "{line}");
@@ -92,6 +97,13 @@ impl ProgressLine {
         }
     }
 
+    /// What goes on, for a beat; empty: it says by itself how far it is.
+    fn note(&self, step: &str) {
+        if let Some(beat) = &self.beat {
+            *beat.step.lock().unwrap_or_else(PoisonError::into_inner) = (step.to_string(), Instant::now());
+        }
+    }
+
     /// Whether a line that stays is due without a terminal.
     fn is_due(&self) -> bool {
         let Some(last) = &self.seldom else { return false };
@@ -109,6 +121,7 @@ impl ProgressLine {
         if !self.shown && !lasts {
             return;
         }
+        self.note("");
         let elapsed = self.started.elapsed().as_secs_f64();
         let left = match progress.done {
             0 => String::new(),
@@ -120,6 +133,59 @@ impl ProgressLine {
         let _ = err.flush();
     }
 }
+
+fn step_line(what: &str, started: Instant, step: &str) -> String {
+    format!("{what}: {} s, {step}", started.elapsed().as_secs())
+}
+
+/// Says again which step goes on while nothing else is said: on a terminal each second, elsewhere every ten.
+#[derive(Debug)]
+struct StepBeat {
+    /// The step, and when it was said last.
+    step: Arc<Mutex<(String, Instant)>>,
+    done: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl StepBeat {
+    fn new(what: &str, started: Instant, shown: bool) -> StepBeat {
+        let step = Arc::new(Mutex::new((String::new(), started)));
+        let done = Arc::new(AtomicBool::new(false));
+        let (what, said, ended) = (what.to_string(), Arc::clone(&step), Arc::clone(&done));
+        let thread = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::park_timeout(BETWEEN_BEATS);
+                say_again(&what, started, shown, &said, &ended);
+            }
+        });
+        StepBeat { step, done, thread: Some(thread) }
+    }
+}
+
+fn say_again(what: &str, started: Instant, shown: bool, said: &Mutex<(String, Instant)>, ended: &AtomicBool) {
+    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+    let between = if shown { BETWEEN_BEATS } else { BETWEEN_LASTING_LINES };
+    if said.0.is_empty() || said.1.elapsed() < between || ended.load(Ordering::Relaxed) {
+        return;
+    }
+    let (line, mut err) = (step_line(what, started, &said.0), io::stderr().lock());
+    let _ = if shown { write!(err, "\r\x1b[K{line}") } else { writeln!(err, "{line}") };
+    let _ = err.flush();
+    said.1 = Instant::now();
+}
+
+impl Drop for StepBeat {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How often a step may be said again.
+const BETWEEN_BEATS: Duration = Duration::from_secs(1);
 
 /// Shows how much of a trace has been read, where that takes longer than a moment.
 #[derive(Debug)]
@@ -195,6 +261,7 @@ fn read_so_far(read: u64, length: u64, elapsed: Duration) -> String {
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
+        self.beat = None;
         if self.shown {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }

@@ -195,6 +195,11 @@ fn from_settled(run: &RunResult) -> TimeRange {
 
 fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
     let mut text = experiment::describe(experiment, None);
+    if let Some(PartialRuns { runs, wanted }) = answer.partial {
+        text += &format!(
+            "partial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n"
+        );
+    }
     for run in &answer.runs {
         text += &format!("\n{} seed {}\n{}", run.kernel, run.seed, run.output);
         for (name, value) in &run.metrics {
@@ -223,11 +228,6 @@ fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
     }
     for notice in &answer.notices {
         text += &format!("\nnote: {notice}\n");
-    }
-    if let Some(PartialRuns { runs, wanted }) = answer.partial {
-        text += &format!(
-            "\npartial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n"
-        );
     }
     text
 }

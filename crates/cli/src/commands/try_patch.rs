@@ -139,7 +139,10 @@ fn sides(answer: &TryAnswer) -> String {
     let side = |side: &PatchSideAnswer| {
         let with =
             if side.patches.is_empty() { String::new() } else { format!(" with {}", side.patches.join(" ")) };
-        format!("{} (Linux {}){with}: {}", side.source, side.release, side.kernels.join(" "))
+        match side.kernels.as_slice() {
+            [] => format!("{}{with}: not built yet", side.source),
+            kernels => format!("{} (Linux {}){with}: {}", side.source, side.release, kernels.join(" ")),
+        }
     };
     let (before, after) = (side(&answer.before), side(&answer.after));
     let tree = match &answer.before.tree {

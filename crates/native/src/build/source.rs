@@ -218,7 +218,9 @@ impl Source {
 fn of_folder(folder: &Path, stop: &AtomicBool) -> Result<ReadableTree, LabError> {
     let folder = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
     is_kernel(&folder)?;
-    let names = if folder.join(".git").exists() { of_git(&folder, stop)? } else { walk(&folder)? };
+    let of_git = if folder.join(".git").exists() { of_git(&folder, stop)? } else { Vec::new() };
+    // Debian's sources have a .gitignore that leaves all of them out, whatever is committed of them.
+    let names = if of_git.iter().any(|name| name == "Makefile") { of_git } else { walk(&folder)? };
     let content = of_names(&folder, &names)?;
     Ok(ReadableTree {
         place: format!("folder {}", folder.display()),
@@ -389,6 +391,24 @@ mod tests {
         ] {
             assert_eq!(repository_name(address), name);
         }
+    }
+
+    #[test]
+    fn a_tree_that_git_is_told_to_ignore_is_read_whole() {
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        tree(folder.path());
+        let listed = |ignored: &str| {
+            fs::write(folder.path().join(".gitignore"), ignored).expect("written");
+            let read = of_folder(folder.path(), &AtomicBool::new(false)).expect("a tree");
+            let TreeFiles::Listed { names, .. } = read.files else { panic!("a list") };
+            names
+        };
+        let whole = listed("");
+        assert!(whole.iter().any(|name| name == "kernel/sched/fair.c"), "{whole:?}");
+        let git = |words: &[&str]| git(folder.path()).args(words).output().expect("git").status.success();
+        assert!(git(&["init", "-q"]) && git(&["add", "-f", "kernel/sched"]));
+        assert_eq!(listed("/*\n"), whole);
+        assert_eq!(listed("/arch\n").iter().filter(|name| name.starts_with("arch")).count(), 0);
     }
 
     #[test]

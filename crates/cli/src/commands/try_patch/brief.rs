@@ -46,6 +46,9 @@ fn verdict(answer: &TryAnswer, changed: &[&PatchMetricAnswer]) -> String {
         1 => "1 case".to_string(),
         cases => format!("{cases} cases"),
     };
+    if answer.cases_seen() == 0 {
+        return "No case has had its first look yet.".to_string();
+    }
     let Some(largest) = changed.first() else {
         return match answer.sees_something() || answer.partial {
             true => {

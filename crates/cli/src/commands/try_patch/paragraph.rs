@@ -12,8 +12,11 @@ use crate::numbers::{chosen_percent, metric, significant};
 /// A line of a mail is no longer.
 const COLUMNS: usize = 72;
 
-/// The paragraph. `largest`: the changes that are sure, the largest first.
+/// The paragraph; none before anything is seen. `largest`: the changes that are sure, the largest first.
 pub fn of(answer: &TryAnswer, largest: &[&PatchMetricAnswer]) -> String {
+    if answer.cases_seen() == 0 {
+        return String::new();
+    }
     let sentences = [tried(answer), claimed(answer, largest), rest(answer, largest), limits()];
     let text = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect::<Vec<_>>().join(" ");
     format!("\nIn words, for a mail:\n\n{}", filled(&text))
@@ -30,7 +33,10 @@ fn tried(answer: &TryAnswer) -> String {
     let workloads =
         answer.workloads.iter().map(|case| format!("'{}'", case.workload)).collect::<Vec<_>>().join(", ");
     let stopped = match answer.partial {
-        true => format!(", stopped after {} cases", answer.cases_seen()),
+        true => {
+            let all = answer.workloads.len() * answer.machines.len();
+            format!(", stopped after {} of {all} cases", answer.cases_seen())
+        }
         false => String::new(),
     };
     format!(
