@@ -46,8 +46,10 @@ impl PatchSides {
                 ));
             }
             if !Path::new(patch).is_file() {
+                let is_there = Path::new(patch).exists();
+                let what = if is_there { "that is no file" } else { "there is no such file" };
                 return Err(LabError::new(
-                    format!("--patch {patch}: there is no such file"),
+                    format!("--patch {patch}: {what}"),
                     "give the path of a patch, or a range of commits as A..B",
                 ));
             }
@@ -133,6 +135,7 @@ mod tests {
         assert_eq!(commit(&sides.after), format!("{on}@HEAD"));
         for (patches, told) in [
             (&["/no/such.patch"][..], "there is no such file"),
+            (&["/"][..], "that is no file"),
             (&[file.as_str(), "a..b"], "is a range of commits, and there are other patches"),
             (&["a...b"], "is no range"),
             (&["a..b..c"], "is no range"),
