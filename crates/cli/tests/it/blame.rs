@@ -72,7 +72,7 @@ fn a_folder_of_runs_names_one_of_them() {
         refused(&[command, path], "v6.12/seed-1");
     }
     let seed = format!("{path}/v6.12/seed-1");
-    assert!(stdout(&["blame", &seed]).contains("The rules: fairlab run … --decisions"));
+    assert!(stdout(&["blame", &seed]).contains("Largest cause: "));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
