@@ -161,6 +161,11 @@ test("who made tasks wait, as bars by their share", async ({ page, folder }) => 
   const two = exported(folder, "blames", ["blame", "testdata/perf-hackbench.data", "testdata/perf-pipe.data"]);
   await open(page, two.page);
   await expect(page.locator("#changes")).toContainText("Waiting in each second that the tasks ran");
+  for (const table of await page.locator("#changes table, #culprits table").all()) {
+    const begins = await table.locator("tbody .share-bar").evaluateAll((all) => all.map((bar) => Math.round(bar.getBoundingClientRect().left)));
+    const columns = await table.locator("tbody tr").first().locator(".share-bar").count();
+    expect(new Set(begins).size).toBe(columns);
+  }
   await isClean(page);
 });
 

@@ -23,6 +23,9 @@ test("a gate is drawn, each rule with its bound and its interval", async ({ page
   expect(new Set(told).size).toBe(3);
   await open(page, path);
   await expect(page.locator(".gate-line")).toContainText(`Gate: ✗ regression. 4 rules: `);
+  // What is broken comes first, in words.
+  const spoken = ["p99 wakeup latency", "throughput", "switches_per_s", "p999 wakeup latency"];
+  await expect(page.locator(".findings .finding").nth(1)).toContainText(`v6.6: ${spoken[told.indexOf("regression")]} `);
   const rows = page.locator("#gate tbody tr");
   await expect(rows).toHaveCount(4);
   for (const [at, outcome] of told.entries()) {
@@ -122,6 +125,9 @@ test("a sweep's folder of pages: cells, their longest waits and timelines lead t
   await expect(page.locator("#values figure svg[role=img]")).toHaveAttribute("aria-label", /along threads/);
   const row = page.locator("#values tbody tr").nth(3);
   await expect(row).toContainText("8");
+  const links = await page.locator("#values tbody").getByRole("link").allInnerTexts();
+  expect(new Set(links).size).toBe(4);
+  for (const link of links) expect(link).toMatch(/threads [48]/);
   await row.getByRole("link").click();
   await expect(page.locator("html")).toHaveAttribute("data-drawn", "true");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("schbench -m 1 -t 8 -c 2000 -s 1000 -r 0 on vm4");

@@ -45,6 +45,31 @@ test("a trace opens from a file, on its worst wait, with its CPUs", async ({ pag
   await expect(page.locator("#table").getByRole("rowheader", { name: "CPU 0", exact: true })).toBeVisible();
 });
 
+/** A service whose group has used up its quota for most of its wait. */
+const THROTTLED = [
+  "x-1 [000] ..... 0.000001: cgroup_mkdir: root=0 id=7 level=1 path=/a",
+  "x-1 [000] ..... 0.000003: cgroup_attach_task: dst_root=0 dst_id=7 dst_level=1 dst_path=/a pid=65 comm=api",
+  "x-1 [000] d..2. 0.000010: sched_switch: prev_comm=x prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=api next_pid=65 next_prio=120",
+  "api-65 [000] dN.2. 0.001000: throttle_cfs_rq: cg=7 cpu=0",
+  "api-65 [000] dN.2. 0.001000: sched_switch: prev_comm=api prev_pid=65 prev_prio=120 prev_state=R ==> next_comm=z next_pid=9 next_prio=120",
+  "z-9 [000] d..2. 0.005000: unthrottle_cfs_rq: cg=7 cpu=0",
+  "z-9 [000] d..2. 0.006000: sched_switch: prev_comm=z prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=api next_pid=65 next_prio=120",
+  "api-65 [000] d..2. 0.007000: sched_switch: prev_comm=api prev_pid=65 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120",
+];
+
+test("a wait for a quota says so, and is behind who ran without one", async ({ page, folder }) => {
+  for (const [name, lines, words] of [
+    ["quota", THROTTLED, "4.00 ms for its group's quota"],
+    ["no-quota", THROTTLED.filter((line) => !line.includes("throttle_cfs_rq")), "behind z:9"],
+  ] as const) {
+    const [trace, path] = [join(folder, `${name}.txt`), join(folder, `${name}.html`)];
+    writeFileSync(trace, `# tracer: nop\n#\n${lines.join("\n")}\n`);
+    fairlab("view", trace, "-o", path);
+    await open(page, path);
+    await expect(page.locator(".wait", { hasText: "api:65" }).locator(".behind").first()).toHaveText(words);
+  }
+});
+
 test("one zooms down to a microsecond, by wheel and by keys, and back", async ({ page, folder }) => {
   const path = join(folder, "zoom.html");
   fairlab("view", HACKBENCH, "-o", path);

@@ -9,7 +9,8 @@ use fairlab_event::{Comm, Pid};
 /// Some tasks, by what they are called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskSelector {
-    /// Tasks of this name. Names that differ only in a number at the end are one: see [`stem`].
+    /// Tasks of this name. Names that differ only in a number at the end are one: see [`stem`]. `NAME:PID` is one of them, as answers
+    /// print it.
     Task(String),
     /// One task.
     Pid(Pid),
@@ -54,9 +55,10 @@ impl TaskSelector {
     #[must_use]
     pub fn as_kept(self) -> TaskSelector {
         match self {
-            TaskSelector::Task(name) if name.len() >= Comm::LEN => {
-                TaskSelector::Task(Comm::from(name.as_str()).to_str().into_owned())
-            }
+            TaskSelector::Task(name) if name.len() >= Comm::LEN => TaskSelector::Task(match thread(&name) {
+                Some((name, pid)) => format!("{}:{pid}", Comm::from(name).to_str()),
+                None => Comm::from(name.as_str()).to_str().into_owned(),
+            }),
             who => who,
         }
     }
@@ -78,7 +80,10 @@ impl TaskSelector {
     /// Whether a task of this id and name is meant, where that alone tells.
     pub fn means_task(&self, pid: Pid, comm: &str) -> bool {
         match self {
-            TaskSelector::Task(name) => name == comm || name == stem(comm),
+            TaskSelector::Task(name) => {
+                let is_called = |name: &str| name == comm || name == stem(comm);
+                is_called(name) || thread(name).is_some_and(|(name, one)| one == pid && is_called(name))
+            }
             TaskSelector::Pid(one) => *one == pid,
             TaskSelector::Group(_) | TaskSelector::Workload(_) => false,
         }
@@ -104,6 +109,14 @@ pub fn stem(comm: &str) -> &str {
         Some(stem) if without.len() < comm.len() && !stem.is_empty() => stem,
         _ => comm,
     }
+}
+
+/// The parts of `NAME:PID`. Names have colons in them, too, and only the whole tells which it is.
+fn thread(name: &str) -> Option<(&str, Pid)> {
+    let (name, number) = name.rsplit_once(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let pid = number.parse().ok().filter(|_| is_number && !name.is_empty())?;
+    Some((name, Pid(pid)))
 }
 
 /// The parts of `WHO METRIC`. A task's name may have spaces in it, a metric's has none.
@@ -157,6 +170,19 @@ mod tests {
             !worker.means_task(Pid(3), "workers")
                 && !TaskSelector::parse("worker-1").means_task(Pid(3), "worker-2")
         );
+    }
+
+    #[test]
+    fn a_thread_is_meant_by_its_name_and_id() {
+        let means = |asked: &str, pid: i32, comm: &str| {
+            TaskSelector::parse(asked).as_kept().means_task(Pid(pid), comm)
+        };
+        assert!(means("api:1003", 1003, "api") && means("api:1003", 1003, "api-3"));
+        assert!(!means("api:1003", 1004, "api") && !means("api:1003", 1003, "db"));
+        assert!(means("kworker/0:1", 45, "kworker/0:1"), "a colon of the name's own");
+        assert!(means("kworker/0:1:45", 45, "kworker/0:1") && !means("kworker/0:1:45", 46, "kworker/0:1"));
+        assert!(means("a-name-of-15-by:1234567", 1234567, "a-name-of-15-by"), "longer than a name may be");
+        assert!(!means("api:", 1, "api") && !means(":7", 7, "") && !means("api:+7", 7, "api"));
     }
 
     #[test]

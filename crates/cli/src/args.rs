@@ -209,7 +209,7 @@ impl ExportArgs {
 /// What an answer is about, whatever is asked: some of the tasks, a stretch of time.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ChosenArgs {
-    /// Only tasks of this name, or the task with this id. Names that differ only in a number at their end count as one. In runs of a
+    /// Only tasks of this name, the task with this id, or NAME:PID. Names that differ only in a number at their end count as one. In runs of a
     /// mix also a workload by its name. Several are allowed; they add up with --group.
     #[arg(long = "task", value_name = "NAME|PID")]
     pub tasks: Vec<String>,
@@ -236,6 +236,15 @@ impl ChosenArgs {
     /// Both.
     pub fn chosen(&self) -> TraceSelector {
         TraceSelector { whose: self.whose(), time: self.stretch() }
+    }
+
+    /// The options once more, for another command.
+    pub fn words(&self) -> Vec<String> {
+        let tasks = self.tasks.iter().map(|task| ("--task", task.clone()));
+        let groups = self.groups.iter().map(|group| ("--group", group.clone()));
+        let time = self.time.iter().map(|time| ("--time", time.to_string()));
+        let words = tasks.chain(groups).chain(time);
+        words.flat_map(|(option, value)| [option.to_string(), value]).collect()
     }
 
     /// The first of the options that is given.

@@ -175,6 +175,11 @@ impl Provenance {
         }
     }
 
+    /// Whether all of it was modelled.
+    pub fn is_modelled(&self) -> bool {
+        self.origins[..] == [Origin::Modelled]
+    }
+
     /// The command line, as a shell takes it.
     pub fn command(&self) -> String {
         format!("fairlab {}", line_of(&self.words))

@@ -5,7 +5,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use fairlab_analysis::MissingEvents;
 use fairlab_analysis::blame::RuleWords;
@@ -14,7 +15,7 @@ use fairlab_analysis::summary::{SummaryOptions, TraceSummary};
 use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::CpuPlace;
-use fairlab_recording::{read_recorded, topology_of};
+use fairlab_recording::{holds_trace, read_recorded, topology_of};
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity};
 
 use crate::LabError;
@@ -52,14 +53,34 @@ pub fn read(
     system: &RefCell<System>,
 ) -> Result<ImportStats, LabError> {
     read_recorded(file, options, &mut SystemKeeper { sink, system }).map_err(|error| {
-        let hint = match error {
-            ImportError::NotATrace(_) if file.is_dir() => {
-                "give a trace, a recording's folder, or a copy of tracefs"
-            }
-            _ => error.hint(),
-        };
-        LabError::new(format!("{}: {error}", ShownPath(file)), hint)
+        let shown = ShownPath(file);
+        match error {
+            ImportError::NotATrace(_) if file.is_dir() => match a_run_in(file) {
+                Some(run) => LabError::new(
+                    format!("{shown}: this is a folder of runs, and the answer is about one trace"),
+                    format!("give one of them, such as {}", ShownPath(&run)),
+                ),
+                None => LabError::new(
+                    format!("{shown}: {error}"),
+                    "give a trace, a recording's folder, or a copy of tracefs",
+                ),
+            },
+            _ => LabError::new(format!("{shown}: {error}"), error.hint()),
+        }
     })
+}
+
+/// The first of the runs that a folder holds, as `run --out` lays them out: `KERNEL/seed-N`.
+fn a_run_in(folder: &Path) -> Option<PathBuf> {
+    let below = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut folders = entries.filter(|path| path.is_dir()).collect::<Vec<_>>();
+        folders.sort();
+        folders
+    };
+    let inner = below(folder);
+    let of_kernels = inner.iter().flat_map(|kernel| below(kernel));
+    inner.iter().cloned().chain(of_kernels).find(|run| holds_trace(run))
 }
 
 /// The error for a trace without the events that are needed.

@@ -22,6 +22,17 @@ export function duration(nanoseconds: number): string {
   return `${significant(nanoseconds / 1e9)} s`;
 }
 
+/** A difference of durations, with its sign: what is less than a thousandth of what stands beside it is told in that one's unit. */
+export function difference(nanoseconds: number, beside: number): string {
+  const sign = nanoseconds > 0 ? "+" : "";
+  const whole = Math.abs(beside);
+  if (Math.abs(nanoseconds) >= whole / 1000) return `${sign}${duration(nanoseconds)}`;
+  const [unit = ""] = duration(whole).split(" ").slice(-1);
+  const size = { ns: 1, us: 1e3, ms: 1e6 }[unit] ?? 1e9;
+  const digits = (nanoseconds / size).toFixed(3);
+  return Number(digits) === 0 ? `0 ${unit}` : `${sign}${digits} ${unit}`;
+}
+
 /** A share of one as a percentage. */
 export function share(value: number): string {
   return `${significant(value * 100)} %`;

@@ -1,7 +1,7 @@
 // Who makes tasks wait, in all: what had the CPU as bars, by its share of the waiting and of the longest waits.
 
 import { h, shown, type Child } from "../base/dom.js";
-import { count, duration } from "../base/format.js";
+import { count, difference, duration } from "../base/format.js";
 import { shareBar } from "../base/share.js";
 import { table, type Cell, type Column } from "../base/table.js";
 import { finding, section, type Drawn } from "./drawn.js";
@@ -196,7 +196,8 @@ function changes(answer: Blamed): HTMLElement[] {
   const most = Math.max(1, ...[...change.culprits, ...change.rules, ...change.ends].map((row) => Math.abs(row.added_ns)));
   const bar = (row: ChangeRow): Cell => {
     const drawn = h("span", { class: row.added_ns < 0 ? "share-bar" : "share-bar against", style: `--share: ${((Math.abs(row.added_ns) / most) * 100).toFixed(1)}%`, "aria-hidden": "true" });
-    return { show: h("span", { class: "share" }, drawn, `${row.added_ns > 0 ? "+" : ""}${duration(row.added_ns)}`), by: row.added_ns };
+    const words = difference(row.added_ns, Math.max(value(row, "before"), value(row, "after")));
+    return { show: h("span", { class: "share" }, drawn, h("span", { class: "share-number amount" }, words)), by: row.added_ns };
   };
   const one = (head: string, rows: readonly ChangeRow[]): Child =>
     rows.length === 0

@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { h, shown, type Child } from "../base/dom.js";
-import { metric, significant } from "../base/format.js";
+import { difference, metric, quantity, significant } from "../base/format.js";
 import { plot } from "../base/chart.js";
 import { table, type Cell } from "../base/table.js";
 import type { Gate, Rule } from "./types.js";
@@ -23,6 +23,11 @@ function outcome(word: string, words: string = word): HTMLElement {
 /** A change with its sign: a share of the baseline, or an amount of the metric's unit. */
 function signed(rule: Rule, value: number): string {
   const sign = value > 0 ? "+" : "";
+  const scale = { ns: 1, us: 1e3 }[quantity(rule.metric) as string];
+  if (!rule.is_share && scale !== undefined) {
+    const beside = Math.max(...[rule.bound, rule.change, rule.low, rule.high].map((one) => Math.abs(one ?? 0)));
+    return difference(value * scale, beside * scale);
+  }
   return rule.is_share ? `${sign}${significant(value * 100)} %` : `${sign}${metric(rule.metric, value)}`;
 }
 
@@ -105,6 +110,12 @@ function sentence(gate: Gate): string {
 /** What the gate comes to, in a line. */
 export function gateLine(gate: Gate): HTMLElement {
   return h("p", { class: "finding gate-line" }, "Gate: ", outcome(gate.outcome), `. ${sentence(gate)}`);
+}
+
+/** The rule that a reader asks for first: one that is broken, one that is open, or the first. */
+export function firstRule({ rules }: Gate): Rule | undefined {
+  const first = (outcome: string): Rule | undefined => rules.find((rule) => rule.outcome === outcome);
+  return first("regression") ?? first("undecided") ?? rules[0];
 }
 
 /** The section on the gate. */

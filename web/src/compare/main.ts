@@ -17,7 +17,7 @@ import { blamed } from "./blame.js";
 import { causesOf } from "./causes.js";
 import { linksOf, notice, section, type Drawn, type Draws } from "./drawn.js";
 import { excerpt } from "./excerpt.js";
-import { gateLine, gateSection } from "./gate.js";
+import { firstRule, gateLine, gateSection } from "./gate.js";
 import { parting } from "./parting.js";
 import { runFindings, runSections as sectionsOfRuns, runTable, type Runs } from "./run.js";
 import { digests, runs } from "./runs.js";
@@ -83,10 +83,12 @@ function largestSure(answer: Comparison): readonly Metric[] {
   });
 }
 
-/** The largest sure changes in words, then what was asked for, where that is another metric. */
+/** What a gate's rule is about in words, the largest sure changes, then what was asked for, where that is another metric. */
 function findings(answer: Comparison): HTMLElement {
   const told = (row: Metric): readonly Child[] => [shown(`${sentence(row, answer.baseline).replace(`: ${verdictOf(row)},`, ",")}.`), " ", badge(row.verdict, verdictOf(row))];
-  const largest = largestSure(answer);
+  const rule = answer.gate === undefined ? undefined : firstRule(answer.gate);
+  const ruled = answer.metrics.filter((row) => row.name === rule?.metric && row.kernel === rule.kernel);
+  const largest = [...ruled, ...largestSure(answer).filter((row) => !ruled.includes(row))];
   const rest = asked(answer).filter((row) => !largest.includes(row));
   const words = [...largest.map((row) => h("p", { class: "finding" }, ...told(row))), ...rest.map((row) => h("p", { class: largest.length > 0 ? "asked" : "finding" }, ...told(row)))];
   const groups = byKernel(answer);

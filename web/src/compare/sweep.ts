@@ -153,14 +153,15 @@ function valueTable(rows: readonly QueryRow[], all: readonly Parameter[], pages:
       { show: String(row.cells), by: row.cells },
       ...[row.mean, row.deviation, row.median, row.min, row.max].map((value) => number(row.metric, value)),
       ...(hasRemarks ? [remark(row)] : []),
-      ...(pages === undefined ? [] : [{ show: runLink(pageOf(row, pages)) }]),
+      ...(pages === undefined ? [] : [{ show: runLink(pageOf(row, pages), columns.map((column) => `${column.name} ${row.group[column.name] ?? ""}`).join(", ")) }]),
     ]),
     sorts: true,
   });
 }
 
-function runLink(page: string | undefined): Child {
-  return page === undefined ? "-" : pageLink({ page, words: "Run" });
+/** Links say of which setting their run is: a list of them is read without the table. */
+function runLink(page: string | undefined, setting: string): Child {
+  return page === undefined ? "-" : pageLink({ page, words: setting || "Run" });
 }
 
 /** The page of a sweep, or of a question to one. */

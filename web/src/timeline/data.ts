@@ -27,6 +27,8 @@ export interface Wait {
   readonly waker: { readonly who: Who; readonly cpu: number; readonly mode: "task" | "softirq" | "hardirq" } | null;
   /** Who ran instead: task, CPU, from, to. */
   readonly runs: readonly (readonly [number | null, number, number, number])[];
+  /** When groups of its task had used up their quota where it waited: CPU, from, to. */
+  readonly throttled?: readonly (readonly [number, number, number])[];
   /** Where it waited: CPU, from, to. */
   readonly stays: readonly (readonly [number, number, number])[];
   readonly story: string;

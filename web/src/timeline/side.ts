@@ -1,7 +1,7 @@
 // The side list: the worst waits, what was found, and what is selected.
 
 import { count, duration } from "../base/format.js";
-import { h, name, shown } from "../base/dom.js";
+import { h, name, shown, type Child } from "../base/dom.js";
 import type { Wait } from "./data.js";
 import type { Trace } from "./trace.js";
 
@@ -13,15 +13,39 @@ export interface SideActions {
   readonly showTask: (trace: Trace, task: number) => void;
 }
 
-/** Who ran longest of the wait where the task waited. */
-function behindOf(trace: Trace, wait: Wait): string {
+type Span = readonly [number, number];
+
+/** Spans in order, those together that touch: groups above each other may all have used up their quotas. */
+function joined(spans: readonly Span[]): Span[] {
+  const found: [number, number][] = [];
+  for (const [from, to] of [...spans].sort((one, other) => one[0] - other[0])) {
+    const last = found[found.length - 1];
+    if (last !== undefined && from <= last[1]) last[1] = Math.max(last[1], to);
+    else if (to > from) found.push([from, to]);
+  }
+  return found;
+}
+
+const lengthOf = (spans: readonly Span[]): number => spans.reduce((sum, [from, to]) => sum + to - from, 0);
+
+/** The part of a span that lies in others. */
+function within([from, to]: Span, spans: readonly Span[]): number {
+  return lengthOf(spans.map(([since, until]): Span => [Math.max(from, since), Math.min(to, until)]).filter(([since, until]) => until > since));
+}
+
+/** What the wait was for longest: its group's quota, or who ran where the task waited while there was some of it left. */
+function behindOf(trace: Trace, wait: Wait): readonly Child[] {
+  const quota = joined((wait.throttled ?? []).map(([, from, to]): Span => [Math.max(from, wait.from), Math.min(to, wait.to)]));
   const ran = new Map<number, number>();
   for (const [task, , from, to] of wait.runs) {
-    const length = Math.min(to, wait.to) - Math.max(from, wait.from);
+    const span: Span = [Math.max(from, wait.from), Math.min(to, wait.to)];
+    const length = span[1] - span[0] - within(span, quota);
     if (task !== null && length > 0) ran.set(task, (ran.get(task) ?? 0) + length);
   }
   const [longest] = [...ran].sort((one, other) => other[1] - one[1]);
-  return longest === undefined ? "" : trace.taskName(longest[0]);
+  const throttled = lengthOf(quota);
+  if (throttled > (longest?.[1] ?? 0)) return [`${duration(throttled)} for its group's quota`];
+  return longest === undefined ? [] : ["behind ", name(trace.taskName(longest[0]))];
 }
 
 export class Side {
@@ -63,7 +87,7 @@ export class Side {
     bar.style.inlineSize = `${Math.max(2, ((wait.to - wait.from) / longest) * 100)}%`;
     const who = h("span", { class: "who" }, name(`${wait.who.comm || "task"}:${wait.who.pid}`));
     const behind = behindOf(trace, wait);
-    const other = behind === "" ? null : h("span", { class: "behind" }, "behind ", name(behind));
+    const other = behind.length === 0 ? null : h("span", { class: "behind" }, ...behind);
     const button = h("button", { type: "button", class: "wait" }, who, h("span", { class: "long" }, duration(wait.to - wait.from)), other, bar);
     button.addEventListener("click", () => this.actions.showWait(trace, place));
     this.items.set(`${trace.letter}${place}`, button);

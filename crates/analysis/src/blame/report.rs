@@ -239,6 +239,12 @@ impl From<CountedTime> for WaitSum {
 }
 
 impl BlameReport {
+    /// Whether for most of the waiting a task had the CPU, and the trace does not tell by which rule.
+    pub fn lacks_rules(&self) -> bool {
+        let untold = self.rules.iter().filter(|row| row.decision == Some(CauseDecision::Unknown));
+        untold.map(|row| row.share).sum::<f64>() > 0.5
+    }
+
     /// Whether there was no wait, measured or not.
     pub const fn is_empty(&self) -> bool {
         self.waits + self.waits_across_losses + self.still_waiting.waits == 0

@@ -115,6 +115,27 @@ fn another_group_and_a_quota_that_is_used_up() {
     assert_eq!(culprits(&blame("api", &format!("{groups}{without}"))), ["OtherGroup z 5000"]);
 }
 
+/// A reschedule that was asked for long ago, and after which the same task was picked, takes nothing from the quota's part.
+#[test]
+fn what_waits_for_a_quota_is_the_same_with_decisions_and_without() {
+    let told = "x-1 0 ..... 1 cgroup_mkdir root=0 id=7 level=1 path=/a
+         x-1 0 ..... 3 cgroup_attach_task dst_root=0 dst_id=7 dst_level=1 dst_path=/a pid=65 comm=api
+         x-1 0 d..2. 10 switch x:1 S ==> api:65
+         api-65 0 dN.2. 1000 throttle_cfs_rq cg=7 cpu=0
+         api-65 0 dN.2. 1000 switch api:65 R ==> z:9
+         z-9 0 dN.1. 1500 runtime z:9 500
+         z-9 0 d..2. 1501 decided_pick cpu=0 pid=9 reasons=OnlyCandidate
+         z-9 0 d.h1. 2000 decided_tick cpu=0 takes=0 reason=WithinSlice
+         z-9 0 d..2. 5000 unthrottle_cfs_rq cg=7 cpu=0
+         z-9 0 d..2. 6000 switch z:9 R ==> api:65";
+    let untold = told.lines().filter(|line| !line.contains("decided_")).collect::<Vec<_>>().join("\n");
+    for story in [told, &untold] {
+        let report = blame("api", story);
+        assert_eq!(culprits(&report), ["Throttled  4000", "OtherGroup z 1000"], "{story}");
+        assert_eq!(report.culprits[0].stretches, 1);
+    }
+}
+
 #[test]
 fn interrupts_are_told_apart_from_the_task_below_them() {
     let story = "y-1 1 d..2. 1 switch swapper/1:0 R ==> y:1
@@ -398,7 +419,14 @@ fn two_traces_differ_by_culprit() {
     assert!(change.by_run_time);
     assert_eq!(change.total.before_ns_per_wait, Some(900_000.0));
     let text = ChangeText { sides: [("a", &before), ("b", &after)], change: &change, rows: 1 }.to_string();
-    assert!(text.starts_with("Before (a): api waited 900.0 us in 1 waits"), "{text}");
+    let (lead, sides) = text.split_once('\n').expect("lines");
+    assert!(sides.starts_with("Before (a): api waited 900.0 us in 1 waits"), "{text}");
+    assert!(lead.ends_with(&format!(": {}.", change.culprits[0].words)), "{lead}");
+    let added = format!(
+        "{:+.3} ms of waiting in each second that the tasks ran, of it ",
+        change.total.added_ns / 1e6
+    );
+    assert!(lead.starts_with(&added), "{lead}");
     assert!(text.contains("… and 2 more") && text.contains("this is no verdict"), "{text}");
     let same = BlameChange::between([&before, &before]);
     assert!(same.culprits.iter().all(|row| row.added_ns == 0.0));

@@ -90,6 +90,13 @@ fn behind(row: &CulpritRow) -> String {
     }
 }
 
+/// A report's largest cause in a line, without its end.
+pub fn largest_cause(report: &BlameReport) -> Option<String> {
+    let row = report.culprits.first()?;
+    let (who, time) = (who(row), length(row.time_ns));
+    Some(format!("Largest cause: {who}, {time}, {} of the waiting", percent(row.share)))
+}
+
 fn percent(share: f64) -> String {
     match share * 100.0 {
         share if share >= 10.0 => format!("{share:.0} %"),
@@ -435,6 +442,19 @@ impl ChangeText<'_> {
         ]
     }
 
+    /// All that differs in a line, with the culprit that has the most of it.
+    fn lead(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, within) = match self.change.by_run_time {
+            true => (("ms", 1e6), "in each second that the tasks ran"),
+            false => (("us", 1e3), "in each wait"),
+        };
+        let added = |row: &ChangeRow| format!("{:+.3} {}", row.added_ns / unit.1, unit.0);
+        let total = &self.change.total;
+        let most = self.change.culprits.iter().find(|row| row.added_ns * total.added_ns > 0.0);
+        let part = most.map_or(String::new(), |row| format!(", of it {}: {}", added(row), row.words));
+        writeln!(f, "{} of waiting {within}{part}.", added(total))
+    }
+
     fn table(&self, f: &mut fmt::Formatter<'_>, title: &str, first: &str, rows: &[ChangeRow]) -> fmt::Result {
         let header = [first, "before", "after", "difference", "us per wait before", "after"];
         table(f, title, &header, &rows.iter().map(|row| self.row(row)).collect::<Vec<_>>(), self.rows)
@@ -443,6 +463,7 @@ impl ChangeText<'_> {
 
 impl fmt::Display for ChangeText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lead(f)?;
         for (name, (file, report)) in ["Before", "After"].into_iter().zip(self.sides) {
             writeln!(f, "{name} ({file}): {}", headline(report))?;
         }

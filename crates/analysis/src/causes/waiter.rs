@@ -101,6 +101,21 @@ impl Waiter {
         }
     }
 
+    /// What clocks showed at a time between the last cut and now. What they do not tell is taken to be before it, as far as that
+    /// has room: a reschedule is seldom pending for long. The rest is after it, so that nothing is lost.
+    fn clocks_at(&self, at: Ns, clocks: ConditionalClocks) -> ConditionalClocks {
+        let ConditionalClocks { now, idle, throttled, interrupts } = self.since;
+        let whole = at.since(now);
+        let in_quota = clocks.throttled.since(throttled).min(whole);
+        let in_interrupts = clocks.interrupts.since(interrupts).min(whole.since(in_quota));
+        ConditionalClocks {
+            now: at,
+            idle: clocks.idle.since(clocks.now.since(at)).max(idle),
+            throttled: throttled.saturating_add(in_quota),
+            interrupts: interrupts.saturating_add(in_interrupts),
+        }
+    }
+
     /// What has passed since the last cut goes to `rule`.
     fn cut(&mut self, rule: DecisionReason, clocks: ConditionalClocks) {
         let since = std::mem::replace(&mut self.since, clocks);
@@ -134,9 +149,7 @@ impl Waiter {
     ) {
         if let Some(pending) = pending.filter(|&pending| pending < clocks.now) {
             let at = pending.max(self.since.now);
-            // Within the short time that a reschedule is pending, no quota comes.
-            let idle = clocks.idle.since(clocks.now.since(at)).max(self.since.idle);
-            self.cut(self.rule, ConditionalClocks { now: at, idle, ..clocks });
+            self.cut(self.rule, self.clocks_at(at, clocks));
             self.cut(DecisionReason::PENDING, clocks);
         } else {
             self.cut(self.rule, clocks);

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use fairlab_analysis::blame::answer::{BlameAnswer, BlameSide};
-use fairlab_analysis::blame::text::AnswerText;
+use fairlab_analysis::blame::text::{AnswerText, largest_cause};
 use fairlab_analysis::blame::{Blame, BlameOptions};
 use fairlab_change::causes::rule;
 use fairlab_event::ShownPath;
+use fairlab_files::shell::line_of;
 use fairlab_lab::provenance::Provenance;
 use serde_json::json;
 
@@ -32,10 +33,31 @@ pub fn execute(args: &BlameArgs) -> Result<(), CliError> {
     let title = format!("Who makes tasks wait in {names}");
     let found = BlameAnswer::of(sides);
     let rows = if args.top == 0 { usize::MAX } else { args.top };
-    let text = || AnswerText { answer: &found, rows }.to_string();
+    let next = next_step(args, &found, provenance.is_modelled());
+    let text = || format!("{}{next}", AnswerText { answer: &found, rows });
     let answer = || json!(found);
     let parts = || json!({ "text": text(), "blame": of_blame(&found.sides) });
     exports.answer_with(&title, (&provenance, &answer), (args.format, PageStyle::Fairlab), (&parts, &text))
+}
+
+/// The largest cause, and how to go on from it; two traces have their own last line.
+fn next_step(args: &BlameArgs, found: &BlameAnswer, is_modelled: bool) -> String {
+    let ([side], [file]) = (&found.sides[..], &args.traces[..]) else { return String::new() };
+    let Some(cause) = largest_cause(&side.waiting) else { return String::new() };
+    let go_on = match (side.waiting.lacks_rules(), is_modelled) {
+        (true, true) => "The rules: fairlab run … --decisions --trace FILE".to_string(),
+        (true, false) => "What to record for the rules: docs/traces.md, 'Rules'".to_string(),
+        (false, _) => format!("The worst waits: {}", explaining(args, file)),
+    };
+    format!("\n{cause}.\n{go_on}\n")
+}
+
+/// The command that tells the worst of the same waits.
+fn explaining(args: &BlameArgs, file: &Path) -> String {
+    let mut words = vec!["fairlab".to_string(), "explain".to_string(), file.to_string_lossy().into_owned()];
+    words.extend(args.chosen.words());
+    words.extend(["--worst".to_string(), "3".to_string()]);
+    line_of(&words)
 }
 
 /// Sums up one trace.

@@ -45,9 +45,42 @@ fn a_sentence_then_tables() {
 }
 
 #[test]
+fn the_end_says_the_largest_cause_and_how_to_go_on() {
+    let trace = testdata(STARVED);
+    let text = stdout(&["blame", &trace, "--task", "kworker/2"]);
+    assert!(text.contains("\nLargest cause: vhost, 157.13 ms, 100 % of the waiting.\n"), "{text}");
+    assert!(text.ends_with("What to record for the rules: docs/traces.md, 'Rules'\n"), "{text}");
+    // A thread is called as explain prints it.
+    let one = stdout(&["blame", &trace, "--task", "vhost-2:143", "--time", "0..1000000"]);
+    assert!(one.contains("vhost-2:143 waited"), "{one}");
+    let explained = stdout(&["explain", &trace, "--task", "vhost-2:143", "--worst", "1"]);
+    assert!(explained.contains("vhost-2:143 waited"), "{explained}");
+    refused(&["blame", &trace, "--task", "vhost-2:144"], "no task is called 'vhost-2:144'");
+}
+
+#[test]
+fn a_folder_of_runs_names_one_of_them() {
+    let folder = std::env::temp_dir().join(format!("fairlab-blame-runs-{}", std::process::id()));
+    let path = folder.to_str().expect("a path in UTF-8");
+    let run = "run hackbench -g 1 -f 4 -l 5 --machine vm4 --duration 20ms --warmup 0 --kernel v6.12 --seeds 2 --out";
+    stdout(&run.split(' ').chain([path]).collect::<Vec<_>>());
+    for command in ["blame", "explain", "summary", "latency"] {
+        refused(
+            &[command, path],
+            "this is a folder of runs, and the answer is about one trace; give one of them, such as",
+        );
+        refused(&[command, path], "v6.12/seed-1");
+    }
+    let seed = format!("{path}/v6.12/seed-1");
+    assert!(stdout(&["blame", &seed]).contains("Largest cause: "));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn two_traces_are_set_beside_each_other() {
     let (before, after) = (testdata("perf-hackbench.data"), testdata("perf-make.data"));
     let text = stdout(&["blame", &before, &after]);
+    assert!(text.contains("of waiting in each second that the tasks ran, of it "), "{text}");
     assert!(text.contains("Before (") && text.contains("After (") && text.contains("no verdict"), "{text}");
     let answer = json(&["blame", &before, &after]);
     assert_eq!(answer["sides"].as_array().map(Vec::len), Some(2));
@@ -86,6 +119,10 @@ fn a_run_with_decisions_tells_its_rules() {
     std::fs::remove_file(&trace).expect("removed");
     assert!(
         text.contains("the other was picked, since ") && text.contains("its wakeup did not preempt"),
+        "{text}"
+    );
+    assert!(
+        text.contains("The worst waits: fairlab explain ") && text.ends_with(" --task hackbench --worst 3\n"),
         "{text}"
     );
 }

@@ -44,6 +44,7 @@ fn told(story: &Story, report: &LanesReport) -> Value {
         .iter()
         .take(RUNS)
         .map(|run| json!([number(report, run.who.pid, run.from), run.cpu.0, at(run.from), at(run.to)]));
+    let throttled = story.throttled.iter().map(|span| json!([span.cpu.0, at(span.from), at(span.to)]));
     json!({
         "who": who(report, story.task, story.start),
         "from": at(story.start),
@@ -51,6 +52,7 @@ fn told(story: &Story, report: &LanesReport) -> Value {
         "cpu": story.ran_on.0,
         "waker": waker,
         "runs": runs.collect::<Vec<_>>(),
+        "throttled": throttled.collect::<Vec<_>>(),
         "stays": story.stays.iter().map(|stay| json!([stay.cpu.0, at(stay.from), at(stay.to)])).collect::<Vec<_>>(),
         "story": story.to_string(),
     })
