@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::program::program;
 
@@ -113,9 +114,11 @@ impl Desk {
         for side in ["before", "after"] {
             fs::create_dir_all(desk.0.join(side)).expect("a folder");
         }
-        for shared in ["testdata", "examples"] {
-            std::os::unix::fs::symlink(root().join(shared), desk.0.join(shared)).expect("a link");
-        }
+        std::os::unix::fs::symlink(root().join("testdata"), desk.0.join("testdata")).expect("a link");
+        // What a command leaves beside an example stays here.
+        let mut examples = Command::new("cp");
+        examples.arg("-r").arg(root().join("examples")).arg(&desk.0);
+        assert!(examples.status().expect("cp starts").success());
         let copy = |from: &str, to: &str| {
             fs::copy(root().join("testdata").join(from), desk.0.join(to)).expect("a copy");
         };
