@@ -115,11 +115,9 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
     let mut effective = Vec::new();
     for (number, case) in cases.iter().enumerate() {
         (caller.tell)(&format!("case {} of {}, {}", number + 1, cases.len(), case.told()));
-        let Some(seen) = spec.seen(case, caller)? else {
-            answer.partial = true;
-            break;
-        };
-        answer.partial = seen.stopped;
+        let seen = spec.seen(case, caller)?;
+        answer.partial = seen.as_ref().is_none_or(|seen| seen.stopped);
+        let Some(seen) = seen else { break };
         if seen.alike {
             answer.alike.push(AlikeAnswer::of(&case.machine, &case.workload));
             continue;
@@ -130,7 +128,7 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
             named => named.iter().any(|wanted| wanted == name),
         };
         family.extend(seen.rows.into_iter().filter(|row| wanted(&row.name)).map(|row| (case, row)));
-        if seen.stopped {
+        if answer.partial {
             break;
         }
     }

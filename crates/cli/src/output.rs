@@ -18,11 +18,11 @@ pub fn answer(provenance: &Provenance, text: &str) -> Result<(), CliError> {
     print(&headed(provenance, text))
 }
 
-/// An answer behind how it came about. That it is partial stands before all.
+/// An answer behind how it came about. If it begins with a line that it is partial, that stands before all.
 pub fn headed(provenance: &Provenance, text: &str) -> String {
-    let is_partial = |line: &&str| line.starts_with("partial: ");
-    let first = text.lines().find(is_partial).map_or(String::new(), |line| format!("{line}\n"));
-    format!("{first}{}{}", provenance.comment(), text.replacen(&first, "", usize::from(!first.is_empty())))
+    let end = if text.starts_with("partial: ") { text.find('\n').map_or(text.len(), |at| at + 1) } else { 0 };
+    let (partial, rest) = text.split_at(end);
+    format!("{partial}{}{rest}", provenance.comment())
 }
 
 /// Prints an answer for programs, which says how it came about.
@@ -125,6 +125,19 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn that_an_answer_is_partial_stands_before_all_and_what_a_program_prints_stays() {
+        let provenance = crate::provenance::here();
+        let comment = provenance.comment();
+        assert_eq!(
+            headed(&provenance, "partial: 1 of 2\nrest\n"),
+            format!("partial: 1 of 2\n{comment}rest\n")
+        );
+        for whole in ["run\npartial: said by a program\n", "", "partially\n"] {
+            assert_eq!(headed(&provenance, whole), format!("{comment}{whole}"));
+        }
+    }
 
     #[test]
     fn cells_are_as_wide_as_what_is_shown() {

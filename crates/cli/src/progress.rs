@@ -97,7 +97,7 @@ impl ProgressLine {
         }
     }
 
-    /// What goes on, for a beat; empty: it says by itself how far it is.
+    /// What goes on, for a beat.
     fn note(&self, step: &str) {
         if let Some(beat) = &self.beat {
             *beat.step.lock().unwrap_or_else(PoisonError::into_inner) = (step.to_string(), Instant::now());
@@ -121,7 +121,7 @@ impl ProgressLine {
         if !self.shown && !lasts {
             return;
         }
-        self.note("");
+        self.note(&format!("{} of {} {}", progress.done, progress.total, self.unit));
         let elapsed = self.started.elapsed().as_secs_f64();
         let left = match progress.done {
             0 => String::new(),
@@ -143,29 +143,22 @@ fn step_line(what: &str, started: Instant, step: &str) -> String {
 struct StepBeat {
     /// The step, and when it was said last.
     step: Arc<Mutex<(String, Instant)>>,
-    done: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _ticking: Ticking,
 }
 
 impl StepBeat {
     fn new(what: &str, started: Instant, shown: bool) -> StepBeat {
         let step = Arc::new(Mutex::new((String::new(), started)));
-        let done = Arc::new(AtomicBool::new(false));
-        let (what, said, ended) = (what.to_string(), Arc::clone(&step), Arc::clone(&done));
-        let thread = std::thread::spawn(move || {
-            while !ended.load(Ordering::Relaxed) {
-                std::thread::park_timeout(BETWEEN_BEATS);
-                say_again(&what, started, shown, &said, &ended);
-            }
-        });
-        StepBeat { step, done, thread: Some(thread) }
+        let (what, said) = (what.to_string(), Arc::clone(&step));
+        let _ticking = Ticking::every(BETWEEN_BEATS, move || say_again(&what, started, shown, &said));
+        StepBeat { step, _ticking }
     }
 }
 
-fn say_again(what: &str, started: Instant, shown: bool, said: &Mutex<(String, Instant)>, ended: &AtomicBool) {
+fn say_again(what: &str, started: Instant, shown: bool, said: &Mutex<(String, Instant)>) {
     let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
     let between = if shown { BETWEEN_BEATS } else { BETWEEN_LASTING_LINES };
-    if said.0.is_empty() || said.1.elapsed() < between || ended.load(Ordering::Relaxed) {
+    if said.0.is_empty() || said.1.elapsed() < between {
         return;
     }
     let (line, mut err) = (step_line(what, started, &said.0), io::stderr().lock());
@@ -174,7 +167,31 @@ fn say_again(what: &str, started: Instant, shown: bool, said: &Mutex<(String, In
     said.1 = Instant::now();
 }
 
-impl Drop for StepBeat {
+/// A thread that does something now and then as long as this lives.
+#[derive(Debug)]
+struct Ticking {
+    done: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticking {
+    fn every(between: Duration, mut tick: impl FnMut() + Send + 'static) -> Ticking {
+        let done = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&done);
+        let thread = std::thread::spawn(move || {
+            loop {
+                std::thread::park_timeout(between);
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                tick();
+            }
+        });
+        Ticking { done, thread: Some(thread) }
+    }
+}
+
+impl Drop for Ticking {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -190,7 +207,9 @@ const BETWEEN_BEATS: Duration = Duration::from_secs(1);
 /// Shows how much of a trace has been read, where that takes longer than a moment.
 #[derive(Debug)]
 pub struct ReadingLine {
-    watch: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+    ticking: Option<Ticking>,
+    /// Whether a line stands on a terminal.
+    shown: Arc<AtomicBool>,
 }
 
 impl ReadingLine {
@@ -198,49 +217,39 @@ impl ReadingLine {
     pub fn new(what: &'static str, file: &Path, read: &BytesRead) -> ReadingLine {
         let length = file.metadata().ok().filter(Metadata::is_file).map(|about| about.len());
         let length = length.filter(|_| io::stderr().is_terminal() || is_wanted());
-        let watch = length.map(|length| {
-            let (done, read) = (Arc::new(AtomicBool::new(false)), read.clone());
-            let seen = Arc::clone(&done);
-            (done, std::thread::spawn(move || watch(what, length, &read, &seen)))
-        });
-        ReadingLine { watch }
+        let shown = Arc::new(AtomicBool::new(false));
+        let ticking = length.map(|length| telling_of_reading(what, length, read.clone(), Arc::clone(&shown)));
+        ReadingLine { ticking, shown }
     }
 }
 
 impl Drop for ReadingLine {
     fn drop(&mut self) {
-        let Some((done, watch)) = self.watch.take() else { return };
-        done.store(true, Ordering::Relaxed);
-        watch.thread().unpark();
-        let _ = watch.join();
+        self.ticking = None;
+        if self.shown.load(Ordering::Relaxed) {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
     }
 }
 
-fn watch(what: &str, length: u64, read: &BytesRead, done: &AtomicBool) {
+fn telling_of_reading(what: &'static str, length: u64, read: BytesRead, shown: Arc<AtomicBool>) -> Ticking {
     let (started, is_terminal) = (Instant::now(), io::stderr().is_terminal());
     let (between, after) = match is_terminal {
         true => (BETWEEN_LINES, SHOWN_AFTER),
         false => (BETWEEN_LASTING_LINES, BETWEEN_LASTING_LINES / 2),
     };
-    let mut shown = false;
-    loop {
-        std::thread::park_timeout(between);
+    Ticking::every(between, move || {
         let elapsed = started.elapsed();
-        if done.load(Ordering::Relaxed) {
-            break;
+        if elapsed <= after {
+            return;
         }
-        if elapsed > after {
-            let (line, mut err) = (read_so_far(read.get(), length, elapsed), io::stderr().lock());
-            let _ = match is_terminal {
-                true => write!(err, "\r\x1b[K{what}: {line}"),
-                false => writeln!(err, "{what}: {line}"),
-            };
-            shown = is_terminal;
-        }
-    }
-    if shown {
-        let _ = write!(io::stderr().lock(), "\r\x1b[K");
-    }
+        let (line, mut err) = (read_so_far(read.get(), length, elapsed), io::stderr().lock());
+        let _ = match is_terminal {
+            true => write!(err, "\r\x1b[K{what}: {line}"),
+            false => writeln!(err, "{what}: {line}"),
+        };
+        shown.store(is_terminal, Ordering::Relaxed);
+    })
 }
 
 /// How often a line about reading is written again, and how long it takes until the first.

@@ -64,23 +64,24 @@ pub fn find<'s>(
     Err(nowhere(package, &there, &unread))
 }
 
-/// All versions of a package, each with its suite: in those of its `home` (`bookworm`, `bookworm-security`) if it has one, or else in all.
+/// All versions of a package, by suites: those of its `home` (`bookworm`, `bookworm-security`) if it has one, or else all.
 /// `tell` is given each suite before its lists are read.
 ///
 /// # Errors
 /// The archive cannot be read.
-pub fn versions(
+pub fn versions<'s>(
     package: &str,
     home: Option<&str>,
     cache: &CacheFolder,
     tell: &dyn Fn(&str),
-    stop: &AtomicBool,
-) -> Result<Vec<(&'static str, String)>, LabError> {
+    stop: &'s AtomicBool,
+) -> Result<Vec<(Apt<'s>, Vec<String>)>, LabError> {
     let mut versions = Vec::new();
     for suite in SUITES.into_iter().filter(|suite| home.is_none_or(|home| is_of(suite, home))) {
         tell(suite);
         if let Some(apt) = Apt::of_debian_if_there(suite, "amd64", cache, stop)? {
-            versions.extend(apt.versions(package)?.into_iter().map(|version| (suite, version)));
+            let those = apt.versions(package)?;
+            versions.push((apt, those));
         }
     }
     Ok(versions)

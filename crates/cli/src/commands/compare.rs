@@ -155,7 +155,8 @@ fn answer(
         AnswerFormat::Json => output::print_json(&value)?,
         AnswerFormat::Text => {
             let text = printed(&sets) + &to_text(&answer, layout);
-            layout.page().answer(&sets.provenance, text.trim_start())?;
+            let text = experiment::partial(answer.partial) + text.trim_start();
+            layout.page().answer(&sets.provenance, &text)?;
         }
     }
     gate::outcome(answer.gate.as_ref(), answer.partial)
@@ -172,8 +173,8 @@ fn to_text(answer: &CompareAnswer, layout: TableLayout) -> String {
     let answer = &with_names_shown(answer.clone());
     let text = match layout {
         TableLayout::Fairlab | TableLayout::Mail => table::to_text(answer, layout.page()),
-        TableLayout::Mmtests => layouts::mmtests(answer) + &table::partial(answer),
-        TableLayout::Lkp => layouts::lkp(answer) + &table::partial(answer),
+        TableLayout::Mmtests => layouts::mmtests(answer),
+        TableLayout::Lkp => layouts::lkp(answer),
     };
     let gate = answer.gate.as_ref().map(gate::to_text).unwrap_or_default();
     text + &causes::to_text(&answer.causes, layout.page()) + &gate

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::selector::TimeRange;
 use fairlab_change::side_words::{SideWords, experiment_of};
+use fairlab_lab::answer::PartialRuns;
 use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::{Experiment, ExperimentSide, Kernel, LookedAt, RunStore, SettingWords};
@@ -60,6 +61,12 @@ pub fn prepare<'k>(runs: impl Iterator<Item = (&'k Kernel, &'k Machine)>) -> Res
         }
     }
     Ok(())
+}
+
+/// What an answer of runs that were stopped says first.
+pub fn partial(made: Option<PartialRuns>) -> String {
+    let Some(PartialRuns { runs, wanted }) = made else { return String::new() };
+    format!("partial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n")
 }
 
 /// What stops runs early: where they change this host, everything is put back before the program ends.

@@ -194,12 +194,7 @@ fn from_settled(run: &RunResult) -> TimeRange {
 }
 
 fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
-    let mut text = experiment::describe(experiment, None);
-    if let Some(PartialRuns { runs, wanted }) = answer.partial {
-        text += &format!(
-            "partial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n"
-        );
-    }
+    let mut text = experiment::partial(answer.partial) + &experiment::describe(experiment, None);
     for run in &answer.runs {
         text += &format!("\n{} seed {}\n{}", run.kernel, run.seed, run.output);
         for (name, value) in &run.metrics {

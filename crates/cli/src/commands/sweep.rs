@@ -52,11 +52,12 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let provenance = provenance::here().of_cells(&answer).of_store(store.as_ref());
     let name = args.file.file_name().map_or(args.file.as_path(), Path::new);
     let title = format!("Sweep of {}", ShownPath(name));
-    let text = || to_text(&answer, args.layout);
+    let text = || partial(&answer) + &to_text(&answer, args.layout);
     let printed = || {
         let table =
             if is_complete { format!("; {}/cells.parquet", ShownPath(&folder)) } else { String::new() };
-        format!("{} cells, {} of them done before{table}\n\n{}", outcome.cells, outcome.before, text())
+        let head = format!("{} cells, {} of them done before{table}\n\n", outcome.cells, outcome.before);
+        partial(&answer) + &head + &to_text(&answer, args.layout)
     };
     let shape = (args.format, args.layout);
     let settings = if exports.has_page() { json!(query_settings(&folder, &asked)?) } else { Value::Null };
@@ -96,8 +97,9 @@ pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
     let answer = query(&args.folder, &asked)?;
     let provenance = provenance::here().of_cells(&answer);
     let title = format!("Sweep in {}", ShownPath(&args.folder));
-    let text = || to_text(&answer, args.layout);
-    let printed = || format!("{} cells\n\n{}", answer.cells, text());
+    let text = || partial(&answer) + &to_text(&answer, args.layout);
+    let printed =
+        || format!("{}{} cells\n\n{}", partial(&answer), answer.cells, to_text(&answer, args.layout));
     let shape = (args.format, args.layout);
     exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text, &printed])
 }
@@ -141,5 +143,5 @@ fn to_text(answer: &QueryAnswer, page: PageStyle) -> String {
         ]);
         cells
     });
-    page.table(&header, answer.by.len() + 1, &rows.collect::<Vec<_>>()) + &partial(answer)
+    page.table(&header, answer.by.len() + 1, &rows.collect::<Vec<_>>())
 }

@@ -58,12 +58,19 @@ fn the_end_says_the_largest_cause_and_how_to_go_on() {
     refused(&["blame", &trace, "--task", "vhost-2:144"], "no task is called 'vhost-2:144'");
 }
 
+const HACKBENCH: &str = "hackbench -g 1 -f 4 -l 5";
+
+/// A run of a workload that leaves what these options say there.
+fn run_into(workload: &str, options: &str, place: &str) {
+    let run = format!("run {workload} --machine vm4 --warmup 0 --kernel v6.12 {options}");
+    stdout(&run.split(' ').chain([place]).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_folder_of_runs_names_one_of_them() {
     let folder = std::env::temp_dir().join(format!("fairlab-blame-runs-{}", std::process::id()));
     let path = folder.to_str().expect("a path in UTF-8");
-    let run = "run hackbench -g 1 -f 4 -l 5 --machine vm4 --duration 20ms --warmup 0 --kernel v6.12 --seeds 2 --out";
-    stdout(&run.split(' ').chain([path]).collect::<Vec<_>>());
+    run_into(HACKBENCH, "--duration 20ms --seeds 2 --out", path);
     for command in ["blame", "explain", "summary", "latency"] {
         refused(
             &[command, path],
@@ -113,10 +120,13 @@ fn what_cannot_be_answered_is_one_line() {
 fn a_run_with_decisions_tells_its_rules() {
     let trace = std::env::temp_dir().join(format!("fairlab-blame-{}.dat", std::process::id()));
     let file = trace.to_str().expect("a path in UTF-8");
-    let run = "run hackbench -g 1 -f 4 -l 5 --machine vm4 --duration 50ms --warmup 0 --kernel v6.12 --decisions --trace";
-    stdout(&run.split(' ').chain([file]).collect::<Vec<_>>());
-    let text = stdout(&["blame", file, "--task", "hackbench"]);
-    std::fs::remove_file(&trace).expect("removed");
+    let blamed = |workload: &str, options: &str, task: &str| {
+        run_into(workload, options, file);
+        let text = stdout(&["blame", file, "--task", task]);
+        std::fs::remove_file(&trace).expect("removed");
+        text
+    };
+    let text = blamed(HACKBENCH, "--duration 50ms --decisions --trace", "hackbench");
     assert!(
         text.contains("the other was picked, since ") && text.contains("its wakeup did not preempt"),
         "{text}"
@@ -125,4 +135,6 @@ fn a_run_with_decisions_tells_its_rules() {
         text.contains("The worst waits: fairlab explain ") && text.ends_with(" --task hackbench --worst 3\n"),
         "{text}"
     );
+    let untold = blamed("jobs spin -n 8", "--duration 50ms --trace", "job");
+    assert!(untold.ends_with("\nThe rules: fairlab run … --decisions --trace FILE\n"), "{untold}");
 }

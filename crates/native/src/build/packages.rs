@@ -51,7 +51,7 @@ pub(super) fn fetched(release: &str, steps: &BuildSteps<'_>, stop: &AtomicBool) 
         return Ok(folder);
     }
     let package = package_of(release);
-    let look = |suite: &str| tell_suite(steps, suite);
+    let look = |suite: &str| steps.tell("fetching", &lists_of(suite));
     let (apt, version) = match series(release) == release {
         true => (newest(&package, home(release), &cache, &look, stop)?, String::new()),
         false => pointed(release, &cache, &look, stop)?,
@@ -64,8 +64,8 @@ pub(super) fn fetched(release: &str, steps: &BuildSteps<'_>, stop: &AtomicBool) 
     built
 }
 
-fn tell_suite(steps: &BuildSteps<'_>, suite: &str) {
-    steps.tell("fetching", &format!("the list of packages of {suite}"));
+fn lists_of(suite: &str) -> String {
+    format!("the list of packages of {suite}")
 }
 
 fn package_of(release: &str) -> String {
@@ -98,15 +98,18 @@ fn pointed<'s>(
     stop: &'s AtomicBool,
 ) -> Result<(Apt<'s>, String), LabError> {
     let versions = debian::versions(&package_of(release), home(release), cache, look, stop)?;
-    let Some((suite, version)) = versions.iter().find(|(_, version)| upstream(version) == release) else {
-        let there = in_order(&versions);
+    let there = in_order(versions.iter().flat_map(|(_, those)| those));
+    let found = versions.into_iter().find_map(|(apt, those)| {
+        let version = those.into_iter().find(|version| upstream(version) == release)?;
+        Some((apt, format!("={version}")))
+    });
+    found.ok_or_else(|| {
         let known = if there.is_empty() { "none".to_string() } else { there.join(", ") };
-        return Err(LabError::new(
+        LabError::new(
             format!("Debian's archive has no sources of {release}"),
             format!("of {} it has {known}", series(release)),
-        ));
-    };
-    Ok((Apt::of_debian(suite, "amd64", cache, stop)?, format!("={version}")))
+        )
+    })
 }
 
 /// The point releases of a release (`6.1`) that Debian's archive has, the oldest first.
@@ -119,8 +122,12 @@ pub fn point_releases(
     stop: &AtomicBool,
 ) -> Result<Vec<String>, LabError> {
     let cache = CacheFolder::open()?;
-    let look = |suite: &str| tell(&format!("the list of packages of {suite}"));
-    let there = in_order(&debian::versions(&package_of(release), home(release), &cache, &look, stop)?);
+    let look = |suite: &str| tell(&lists_of(suite));
+    let there = in_order(
+        debian::versions(&package_of(release), home(release), &cache, &look, stop)?
+            .iter()
+            .flat_map(|(_, those)| those),
+    );
     match there.is_empty() {
         true => Err(LabError::new(
             format!("Debian's archive has no sources of {release}"),
@@ -136,8 +143,8 @@ fn upstream(version: &str) -> &str {
 }
 
 /// The kernel's own versions, each once, by their numbers. Candidates of a release have none of its points.
-fn in_order(versions: &[(&str, String)]) -> Vec<String> {
-    let mut there = versions.iter().map(|(_, version)| upstream(version)).collect::<Vec<_>>();
+fn in_order<'v>(versions: impl Iterator<Item = &'v String>) -> Vec<String> {
+    let mut there = versions.map(|version| upstream(version)).collect::<Vec<_>>();
     there.retain(|version| is_release(version) && series(version) != *version);
     let numbers =
         |version: &&str| version.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u32>>();
@@ -169,15 +176,10 @@ mod tests {
 
     #[test]
     fn point_releases_are_in_order_and_told_once() {
-        let versions = [
-            ("trixie-security", "6.12.117-1"),
-            ("trixie-security", "6.12.117-2"),
-            ("trixie", "6.12.9-1+deb13u1"),
-            ("trixie", "6.12.107-1~deb13u1"),
-            ("experimental", "6.12~rc6-1~exp1"),
-        ]
-        .map(|(suite, version)| (suite, version.to_string()));
-        assert_eq!(in_order(&versions), ["6.12.9", "6.12.107", "6.12.117"]);
+        let versions =
+            ["6.12.117-1", "6.12.117-2", "6.12.9-1+deb13u1", "6.12.107-1~deb13u1", "6.12~rc6-1~exp1"]
+                .map(String::from);
+        assert_eq!(in_order(versions.iter()), ["6.12.9", "6.12.107", "6.12.117"]);
     }
 
     #[test]

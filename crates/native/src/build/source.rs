@@ -218,9 +218,9 @@ impl Source {
 fn of_folder(folder: &Path, stop: &AtomicBool) -> Result<ReadableTree, LabError> {
     let folder = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
     is_kernel(&folder)?;
-    let of_git = if folder.join(".git").exists() { of_git(&folder, stop)? } else { Vec::new() };
+    let known = if folder.join(".git").exists() { of_git(&folder, stop)? } else { Vec::new() };
     // Debian's sources have a .gitignore that leaves all of them out, whatever is committed of them.
-    let names = if of_git.iter().any(|name| name == "Makefile") { of_git } else { walk(&folder)? };
+    let names = if known.iter().any(|name| name == "Makefile") { known } else { walk(&folder)? };
     let content = of_names(&folder, &names)?;
     Ok(ReadableTree {
         place: format!("folder {}", folder.display()),

@@ -93,7 +93,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
             let page = args.layout.page();
             let answers = found.metrics.iter().map(|answer| to_text(answer, page)).collect::<String>();
             let notes = found.notices.iter().map(|notice| format!("note: {notice}\n")).collect::<String>();
-            page.answer(&provenance, &(setting + &answers + &notes + &partial(&found)))?;
+            page.answer(&provenance, &(partial(&found) + &setting + &answers + &notes))?;
         }
     }
     if found.stopped { Err(CliError::Interrupted) } else { Ok(()) }

@@ -3,13 +3,14 @@
 use fairlab_analysis::statistics::{MetricVerdict, RunMode, RunModes};
 use fairlab_event::escaped;
 use fairlab_lab::Pairing;
-use fairlab_lab::answer::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer, PartialRuns};
+use fairlab_lab::answer::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer};
 
 use crate::args::PageStyle;
+use crate::commands::experiment::partial;
 use crate::numbers::{change, metric, significant};
 
 pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
-    let mut text = partial(answer);
+    let mut text = String::new();
     let columns = columns(answer);
     for of_kernel in answer.by_kernel() {
         let header = header(answer, &of_kernel[0]);
@@ -53,12 +54,6 @@ fn columns(answer: &CompareAnswer) -> usize {
     if is_of_single_runs(answer) { 4 } else { 6 }
 }
 
-/// What a comparison that was stopped says of itself.
-pub fn partial(answer: &CompareAnswer) -> String {
-    let Some(PartialRuns { runs, wanted }) = answer.partial else { return String::new() };
-    format!("partial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n")
-}
-
 /// The rows of the closing sentences: of the metric that the workload is run for; of the only one there is otherwise.
 fn summed_up(answer: &CompareAnswer) -> impl Iterator<Item = &MetricAnswer> {
     let has = |name: &str| answer.metrics.iter().any(|row| row.name == name);
@@ -91,7 +86,7 @@ pub fn to_markdown(answer: &CompareAnswer) -> String {
         }
         text.push('\n');
     }
-    let partial = partial(answer);
+    let partial = partial(answer.partial);
     for notice in std::iter::once(partial.trim_end()).chain(answer.notices.iter().map(String::as_str)) {
         if !notice.is_empty() {
             text += &format!("* {}\n", escaped::markdown(notice));
