@@ -518,7 +518,9 @@ impl Tracker {
     fn hear(&mut self, event: &Event<'_>) {
         let Some(cpu) = self.cpus.get_mut(event.cpu.index()) else { return };
         let resched = cpu.words.hear(event);
-        if cpu.resched.is_none() {
+        // The scheduler was called and kept the task where the mark is gone without a switch.
+        let is_kept = cpu.words.shows_no_resched() && !matches!(event.kind, EventKind::SchedSwitch(_));
+        if cpu.resched.is_none() || is_kept {
             cpu.resched = resched;
         }
         self.has_hrtick |= cpu.words.is_in_hrtick();

@@ -51,8 +51,23 @@ pub fn complaint(message: &str) -> String {
             }
         }
         (Some("missing"), Some(key)) => format!("the key '{key}' is missing"),
-        _ => line.to_string(),
+        _ => of_another_type(line).unwrap_or_else(|| line.to_string()),
     }
+}
+
+/// The complaint of a value of another type, in a user's words; the unit of a number is in its key's name.
+fn of_another_type(line: &str) -> Option<String> {
+    let (found, wanted) = line.strip_prefix("invalid type: ")?.rsplit_once(", expected ")?;
+    let wanted = match wanted {
+        "u64" | "u32" | "u16" | "u8" | "usize" => "a whole number without a unit",
+        "i64" | "i32" | "isize" => "a whole number, which may be negative, without a unit",
+        "f64" | "f32" => "a number without a unit",
+        "a sequence" => "a list in [ ]",
+        "a string" => "a text in quotes",
+        "a boolean" => "true or false",
+        _ => return None,
+    };
+    Some(format!("{found} stands where {wanted} is wanted"))
 }
 
 /// What a TOML file is, and what takes it, if it is another kind of Fairlab's files than `wanted` (`machine`, `sweep`, `report`).
@@ -117,7 +132,15 @@ mod tests {
             ("unknown field `hzz`, expected one of `name`, `hz`", "unknown key 'hzz', 'hz' may be meant"),
             ("unknown field `x`, expected one of `name`, `hz`", "unknown key 'x', there are name, hz"),
             ("missing field `duration_ms`", "the key 'duration_ms' is missing"),
-            ("invalid type: string \"a\", expected u64\nin `x`", "invalid type: string \"a\", expected u64"),
+            (
+                "invalid type: string \"9ms\", expected u64\nin `x`",
+                "string \"9ms\" stands where a whole number without a unit is wanted",
+            ),
+            (
+                "invalid type: string \"a\", expected a sequence",
+                "string \"a\" stands where a list in [ ] is wanted",
+            ),
+            ("invalid type: string \"a\", expected a moon", "invalid type: string \"a\", expected a moon"),
             ("", ""),
         ] {
             assert_eq!(complaint(message), told);

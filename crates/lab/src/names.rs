@@ -33,6 +33,15 @@ pub struct MetricName {
     pub is_short: bool,
 }
 
+/// A name that ends in `p99_9` with a dot in place of that underscore.
+fn with_dot(text: &str) -> String {
+    let dotted = text.rsplit_once('_').filter(|(percentile, digits)| {
+        let whole = percentile.rsplit(['_', ' ']).next().and_then(|last| last.strip_prefix('p'));
+        [whole.unwrap_or_default(), digits].iter().all(|part| part.parse::<u16>().is_ok())
+    });
+    dotted.map_or_else(|| text.to_string(), |(percentile, digits)| format!("{percentile}.{digits}"))
+}
+
 /// How the last word of a metric's name may be said alone: a percentile, or another number of a distribution.
 fn is_statistic(word: &str) -> bool {
     let digits =
@@ -53,12 +62,13 @@ const DISTRIBUTIONS: [&str; 7] = [
 
 impl MetricName {
     /// Reads `wakeup_latency_ns_p99`, `wakeup_latency p99`, `p99`, each also behind the name of whose it is: `cyclictest p99`. A
-    /// percentile alone is that of wakeup latencies.
+    /// percentile alone is that of wakeup latencies. `p99_9` is `p99.9`, as columns of tables are called.
     ///
     /// # Errors
     /// It is empty, or its last word is no metric's.
     pub fn parse(text: &str) -> Result<MetricName, LabError> {
-        let words = text.split_whitespace().collect::<Vec<_>>();
+        let dotted = with_dot(text);
+        let words = dotted.split_whitespace().collect::<Vec<_>>();
         let (metric, is_short, used) = match words[..] {
             [] => return Err(bad(text)),
             [.., distribution, last] if is_statistic(last) && is_distribution(distribution) => {
@@ -281,6 +291,9 @@ mod tests {
         assert_eq!(of("CPU 3/KVM slowdown").0, whose("CPU 3/KVM"));
         assert_eq!(of("web request_latency p99.9").1, "web request_latency_ns_p99.9");
         assert_eq!(of("schbench_latency_us p99").1, "schbench_latency_us_p99");
+        // As columns of tables are called.
+        assert_eq!(of("p99_9").1, "wakeup_latency_ns_p99.9");
+        assert_eq!(of("web request_latency_ns_p99_5").1, "web request_latency_ns_p99.5");
         for text in ["", " ", "two words"] {
             assert!(MetricName::parse(text).is_err(), "{text}");
         }

@@ -35,6 +35,8 @@ pub struct Provenance {
     origins: Vec<Origin>,
     /// The program has read what came about before.
     is_read: bool,
+    /// What it has read lacks its end.
+    is_cut_off: bool,
     kernels: Vec<String>,
     machines: Vec<String>,
     seeds: BTreeSet<u64>,
@@ -50,6 +52,7 @@ impl Provenance {
             words,
             origins: Vec::new(),
             is_read: false,
+            is_cut_off: false,
             kernels: Vec::new(),
             machines: Vec::new(),
             seeds: BTreeSet::new(),
@@ -175,6 +178,13 @@ impl Provenance {
         }
     }
 
+    /// A trace that was read lacks its end, if so.
+    #[must_use]
+    pub fn cut_off(mut self, is_cut_off: bool) -> Provenance {
+        self.is_cut_off |= is_cut_off;
+        self
+    }
+
     /// Whether all of it was modelled.
     pub fn is_modelled(&self) -> bool {
         self.origins[..] == [Origin::Modelled]
@@ -203,6 +213,9 @@ impl Provenance {
         list("machine", "machines", &printable(&self.machines));
         let seeds = if self.seeds.len() > 1 { "seeds" } else { "seed" };
         list(seeds, seeds, &ranges(&self.seeds));
+        if self.is_cut_off {
+            line += ", from a trace that is cut off";
+        }
         let RunCounting { runs, kept } = self.counting;
         if kept > 0 {
             line += &format!(", {runs} runs, {kept} of them kept from before");
@@ -324,6 +337,8 @@ mod tests {
         assert!(!line.contains(char::is_control), "{line}");
         assert!(line.starts_with("recorded, read by fairlab"), "{line}");
         assert!(line.contains(", machine 2 CPUs: fairlab latency "), "{line}");
+        let cut = asked(&["latency", "x"]).of_trace(&system).cut_off(true).cut_off(false).line();
+        assert!(cut.contains(", machine 2 CPUs, from a trace that is cut off: fairlab latency x"), "{cut}");
     }
 
     #[test]

@@ -198,27 +198,11 @@ impl KernelBuild<'_> {
         Ok(key)
     }
 
-    /// What the place of copy and objects is known by: the tree's place, and how it is built. All commits of a repository share
-    /// one, with whatever patches: what differs between them is built.
+    /// What the place of copy and objects is known by: the tree's place, and how it is built. A tree with whatever patches, and
+    /// all commits of a repository, share one: what differs between them is built.
     fn place(&self) -> String {
-        let options = self.options;
-        let patches: Vec<String> = match &self.origin.files {
-            TreeFiles::Committed { .. } => Vec::new(),
-            TreeFiles::Listed { .. } => options
-                .patches
-                .iter()
-                .map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string())
-                .collect(),
-        };
-        format!(
-            "{} {} {:?} {:?} {} {}",
-            self.origin.place,
-            options.hz,
-            options.preemption,
-            options.config,
-            options.counts_blocks,
-            patches.join(" ")
-        )
+        let BuildOptions { hz, preemption, config, counts_blocks, .. } = self.options;
+        format!("{} {hz} {preemption:?} {config:?} {counts_blocks}", self.origin.place)
     }
 
     /// Makes the copy of the tree what the tree is, with the patches.

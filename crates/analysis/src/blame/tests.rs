@@ -413,7 +413,7 @@ fn two_traces_differ_by_culprit() {
         [
             ("kworker (kernel thread)", 17_970_000_000.0),
             ("batch", -897_000_000.0),
-            ("its wakeup, until that queued it", 27_000_000.0)
+            ("the way from its wakeup to a queue", 27_000_000.0)
         ]
     );
     assert!(change.by_run_time);

@@ -68,8 +68,8 @@ pub fn who(row: &CulpritRow) -> String {
         WaitBehind::Interrupts => "interrupts and soft interrupts".to_string(),
         WaitBehind::Throttled => "its group's quota was used up".to_string(),
         WaitBehind::Idle => "an idle CPU, until that came out of idle".to_string(),
-        WaitBehind::Waking => "its wakeup, until that queued it".to_string(),
-        WaitBehind::Unknown => "not shown".to_string(),
+        WaitBehind::Waking => "the way from its wakeup to a queue".to_string(),
+        WaitBehind::Unknown => "unknown: the trace does not show it".to_string(),
     }
 }
 
@@ -85,7 +85,7 @@ fn behind(row: &CulpritRow) -> String {
         WaitBehind::Interrupts => "for interrupts".to_string(),
         WaitBehind::Throttled => "for its group's quota".to_string(),
         WaitBehind::Idle => "at a CPU that came out of idle".to_string(),
-        WaitBehind::Waking => "for its wakeup to queue it".to_string(),
+        WaitBehind::Waking => "on the way from its wakeup to a queue".to_string(),
         WaitBehind::Unknown => "behind what the trace does not show".to_string(),
     }
 }

@@ -48,7 +48,7 @@ words! {
         Interrupts = "for interrupts and soft interrupts on its CPU",
         Throttled = "for its group's quota",
         Idle = "at an idle CPU, until that came out of idle",
-        Waking = "for its wakeup to queue it",
+        Waking = "on the way from its wakeup to a queue",
         Unknown = "behind something that the trace does not show",
     }
 

@@ -109,6 +109,11 @@ impl LastWords {
         })
     }
 
+    /// Whether the latest event has flags, and that of a pending reschedule is not among them.
+    pub(super) fn shows_no_resched(&self) -> bool {
+        !self.flags.as_bytes().is_empty() && !self.flags.need_resched()
+    }
+
     /// Whether the latest event is of an interrupt in which a timer that ends slices expired.
     pub(super) const fn is_in_hrtick(&self) -> bool {
         self.hrtick

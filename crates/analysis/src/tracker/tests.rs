@@ -428,6 +428,23 @@ fn flags_behind_a_switch_are_of_the_task_that_leaves() {
     );
 }
 
+/// The mark of a pending reschedule that is gone without a switch was answered: the task was kept, and yields later by itself.
+#[test]
+fn a_reschedule_that_kept_the_task_is_no_longer_pending() {
+    let leaves = |between: &str| {
+        let (lines, _) = changes(&format!(
+            "<idle>-0 0 d..2. 10 switch swapper/0:0 R ==> a:65
+             a-65 0 dN.1. 20 tlb_flush pages:-1
+             {between}a-65 0 d..1. 30 runtime a:65 9000
+             a-65 0 d..2. 31 switch a:65 R ==> b:66"
+        ));
+        lines.last().cloned()
+    };
+    let left = |how: &str| Some(format!("31 switch 0 -a {how} +b"));
+    assert_eq!(leaves("a-65 0 ..... 25 sys_enter NR 1 (0)\n"), left("Yielded"));
+    assert_eq!(leaves("a-65 0 .N... 25 sys_enter NR 1 (0)\n"), left("Yielded"));
+}
+
 /// Where the change of stacks was seen, or cannot have come yet, events of the task before show that it is back: a switch is missing.
 #[test]
 fn a_task_that_is_back_without_a_switch_shows_a_hole() {

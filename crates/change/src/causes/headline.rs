@@ -126,7 +126,7 @@ fn of_decisions(names: &(String, String), tallies: &CauseTallies) -> Vec<String>
             "nothing differs beyond chance between {kernel} and {baseline}: no waits, no work of the scheduler, no decisions"
         )],
         false => vec![format!(
-            "neither waits nor the scheduler's own work differ beyond chance between {kernel} and {baseline}; {}",
+            "added up, waits and the scheduler's work take as long with {kernel} as with {baseline}, within chance; {}",
             decided.join("; ")
         )],
     }

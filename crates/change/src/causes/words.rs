@@ -134,7 +134,7 @@ fn total((baseline, kernel): (&String, &String), scope: &ScopeAnswer) -> String 
     let more = if scope.added.mean >= 0.0 { "more" } else { "less" };
     let interval = match (scope.added.low, scope.added.high) {
         (Some(low), Some(high)) => format!(" ({} to {})", per_second(low), per_second(high)),
-        _ => " in one course of events, which decides nothing of others".to_string(),
+        _ => " in one course of events: another may differ".to_string(),
     };
     let size = per_second(scope.added.mean.abs());
     let of = subject(scope);

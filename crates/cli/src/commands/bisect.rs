@@ -198,7 +198,13 @@ fn story(found: &BisectAnswer, crossing: &CrossingAnswer) -> String {
         text += &format!(", ratio {ratio} ({low} to {high})");
     }
     if let Some(share) = crossing.share {
-        text += &format!(", {:.0} % of the whole difference", share * 100.0);
+        text += &match share {
+            // Other commits on the way take some of it back.
+            share if share > 1.005 => {
+                format!(", {share:.2} times the whole difference: other commits take some of it back")
+            }
+            share => format!(", {:.0} % of the whole difference", share * 100.0),
+        };
     }
     text + &format!("\n  {}\n\n", crossing.command)
 }

@@ -178,8 +178,8 @@ fn a_full_disk_ends_a_recording_and_leaves_nothing() {
     let folder = empty_folder("full");
     // Pages of this many switches do not fit.
     let script = r#"mount -t tmpfs -o size=256k none "$2" || exit 9
-        "$1" record -o "$2/a.dat" -- "$1" live pipe -l 20000; echo "status $?"
-        ls -A "$2"; mount -t tracefs none /sys/kernel/tracing; ls -A /sys/kernel/tracing/instances | grep fairlab_"#;
+        "$1" record -o "$2/a.dat" -- "$1" live pipe -l 20000 & recorder=$!; wait $recorder; echo "status $?"
+        ls -A "$2"; mount -t tracefs none /sys/kernel/tracing; ls -A /sys/kernel/tracing/instances | grep "fairlab_${recorder}_""#;
     let output = in_own_mounts(script, &folder);
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(told.lines().last(), Some("status 2"), "{told}: {}", errors(&output));

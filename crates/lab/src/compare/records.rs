@@ -230,18 +230,15 @@ pub fn read_sides(
         let hosts = sides.iter().map(|side| side.records.len().to_string()).collect::<Vec<_>>();
         return Ok((sides, vec![format!("a host is one observation: {} hosts", hosts.join(" and "))]));
     }
-    let (mut sides, mut notes): (Vec<RunSide>, _) = (Vec::new(), Vec::new());
+    let (mut told, mut notes): (Vec<(ShownPath<'_>, RunSide)>, _) = (Vec::new(), Vec::new());
     for (folder, (runs, traces)) in folders.iter().zip(runs.into_iter().zip(traces)) {
         let shown = ShownPath(folder);
         notes.extend(partial_runs(folder).map(|(runs, wanted)| {
             format!("{shown}: stopped before its end: {runs} of {wanted} runs are compared")
         }));
-        for side in named(by_kernel(runs, traces), folder) {
-            let twice = sides.iter().any(|other| other.name == side.name);
-            let name = if twice { format!("{} ({shown})", side.name) } else { side.name };
-            sides.push(RunSide { name, ..side });
-        }
+        told.extend(named(by_kernel(runs, traces), folder).into_iter().map(|side| (shown, side)));
     }
+    let mut sides = with_own_names(told);
     match sides.len() {
         0 | 1 => Err(LabError::new(
             "a comparison needs the runs of two kernels",
@@ -254,6 +251,17 @@ pub fn read_sides(
             Ok((sides, notes))
         }
     }
+}
+
+/// The sides, those that share a name each with its folder behind it.
+fn with_own_names(told: Vec<(ShownPath<'_>, RunSide)>) -> Vec<RunSide> {
+    let names = told.iter().map(|(_, side)| side.name.clone()).collect::<Vec<_>>();
+    let own = |(shown, side): (ShownPath<'_>, RunSide)| {
+        let is_shared = names.iter().filter(|name| **name == side.name).count() > 1;
+        let name = if is_shared { format!("{} ({shown})", side.name) } else { side.name };
+        RunSide { name, ..side }
+    };
+    told.into_iter().map(own).collect()
 }
 
 /// What runs counted that were summed up before, from the files of counts beside them: where each folder is a side that has some.

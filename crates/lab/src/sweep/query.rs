@@ -93,6 +93,9 @@ fn as_map<S: Serializer>(group: &[(String, String)], serializer: S) -> Result<S:
 /// Columns of every cell; options stand under their own names.
 const COLUMNS: [&str; 5] = ["kernel", "machine", "workload", "seed", "cell"];
 
+/// What the column of an option begins with in `cells.parquet`.
+pub(super) const OPTION_COLUMN: &str = "option_";
+
 /// How many values of a column an error lists.
 const VALUES_SHOWN: usize = 12;
 
@@ -206,9 +209,11 @@ fn query_as(folder: &Path, query: &Query, templates: Option<&Templates>) -> Resu
     Ok(QueryAnswer { partial, cells, rows: rows.collect(), by: query.by.clone(), kernels, machines, seeds })
 }
 
+/// A cell's value in a column, an option by its own name or by that of its column in `cells.parquet`.
 fn value(cell: &Value, name: &str) -> Option<String> {
     let own = COLUMNS.contains(&name).then(|| cell.get(name)).flatten();
-    match own.or_else(|| cell["options"].get(name))? {
+    let option = |name: &str| cell["options"].get(name);
+    match own.or_else(|| option(name)).or_else(|| option(name.strip_prefix(OPTION_COLUMN)?))? {
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     }
@@ -379,6 +384,8 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
             query(&folder, &Query { filters, metrics: vec![metric.to_string()], by: Vec::new() })
         };
         assert_eq!(ask(("seed", "3"), "throughput").expect("an answer").cells, 8);
+        let named_as_a_column = ask(("option_threads", "2"), "throughput").expect("an answer");
+        assert_eq!(named_as_a_column, ask(("threads", "2"), "throughput").expect("an answer"));
         let error = ask(("kernel", "v9"), "throughput").expect_err("no cell").to_string();
         assert!(error.starts_with("no cell has kernel=v9; of kernel there are v6.5, v6.6,"), "{error}");
         assert!(

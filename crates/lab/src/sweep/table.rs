@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::KIND;
 use super::plan::SweepPlan;
+use super::query::OPTION_COLUMN;
 use crate::cells::{InOrder, cannot_write};
 use crate::hosts::Labels;
 use crate::kernel::origin_of;
@@ -62,7 +63,7 @@ pub(super) fn write(plan: &SweepPlan, folder: &Path) -> Result<(), LabError> {
 fn columns(plan: &SweepPlan, metrics: &BTreeSet<String>) -> Vec<(String, ColumnKind)> {
     let fixed = TEXTS.map(|name| (name.to_string(), ColumnKind::Text));
     let counts = COUNTS.map(|name| (name.to_string(), ColumnKind::Count));
-    let options = plan.option_names().map(|name| (format!("option_{name}"), ColumnKind::Text));
+    let options = plan.option_names().map(|name| (format!("{OPTION_COLUMN}{name}"), ColumnKind::Text));
     let metrics = metrics.iter().map(|name| (name.clone(), ColumnKind::Number));
     fixed.into_iter().chain(counts).chain(options).chain(metrics).collect()
 }
@@ -74,7 +75,7 @@ fn without_dots(columns: &[(String, ColumnKind)]) -> Vec<(String, ColumnKind)> {
 
 fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<TableCell<'c>> {
     let value = |(name, kind): &(String, ColumnKind)| {
-        let value = match (kind, name.strip_prefix("option_")) {
+        let value = match (kind, name.strip_prefix(OPTION_COLUMN)) {
             (ColumnKind::Text, Some(option)) => cell["options"].get(option),
             (ColumnKind::Number, _) => cell["metrics"].get(name),
             _ => cell.get(name),

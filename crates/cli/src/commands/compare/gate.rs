@@ -126,7 +126,7 @@ fn open(rule: &RuleAnswer) -> String {
     match (rule.why, rule.more_runs) {
         (Some(why), _) => format!("; {why}"),
         (None, Some(MoreRunsAnswer::About(more))) => {
-            format!("; about {more} more runs on each side would decide")
+            format!("; about {more} more runs on each side would decide this rule")
         }
         (None, Some(MoreRunsAnswer::TooMany(words))) => {
             format!("; {words} runs on each side would decide: it lies at the bound")
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(
             to_text(&gate),
             "\nundecided: p99>+5% of v6.6: changed by +12.3 % (-1.00 % to +25.0 %), 10 and 9 runs; about 12 more runs on each side \
-             would decide\ngate: undecided, exit status 3\n"
+             would decide this rule\ngate: undecided, exit status 3\n"
         );
         let amount =
             RuleAnswer { is_share: false, change: Some(2e5), low: None, ..rule(GateVerdict::Passed, "v6.6") };

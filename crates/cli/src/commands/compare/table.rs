@@ -150,7 +150,7 @@ fn summary(row: &MetricAnswer, baseline: &str) -> String {
     let (kernel, metric) = (&row.kernel, spoken(&row.name));
     let told = format!("{kernel}: {metric} {}", change(ratio, row.low.zip(row.high), baseline));
     if row.is_one_course() {
-        return format!("{told} in one course of events, which decides nothing: {runs}\n");
+        return format!("{told} in one course of events, so that chance is not known: {runs}\n");
     }
     let kinds = kinds(row, baseline).into_iter().map(|told| format!("; {told}")).collect::<String>();
     format!("{told}: {}, {runs}{kinds}\n", verdict_in_words(row))

@@ -111,7 +111,7 @@ fn rest(answer: &TryAnswer) -> String {
         (open.len(), paragraph::undecided(&open)),
         (
             rows_of(answer, |of| of == MetricVerdict::OneCourse).len(),
-            "alike in all runs of a side, which tells nothing".to_string(),
+            "the same in every run of a side, so that chance is not known".to_string(),
         ),
     ];
     let metrics = counts.iter().filter(|(count, _)| *count > 0);

@@ -99,11 +99,15 @@ fn rest(answer: &TryAnswer, largest: &[&PatchMetricAnswer]) -> String {
     if equal > 0 {
         parts.push(format!("{equal} are equal within {} %", chosen_percent(answer.margin)));
     }
-    let open = answer.rows.len() - largest.len() - equal;
-    if open > 0 {
-        parts.push(format!("of {open} nothing is known for sure"));
+    let constant = count(MetricVerdict::OneCourse);
+    if constant > 0 {
+        parts.push(format!("{constant} are the same in every run of a side"));
     }
-    if parts.is_empty() { String::new() } else { format!("Of the others, {}.", parts.join(", and ")) }
+    let open = answer.rows.len() - largest.len() - equal - constant;
+    if open > 0 {
+        parts.push(format!("{open} are undecided"));
+    }
+    if parts.is_empty() { String::new() } else { format!("Of the others, {}.", parts.join(", ")) }
 }
 
 fn limits() -> String {
