@@ -337,14 +337,22 @@ pub fn hand_on_and_put_back() -> Result<(Arc<AtomicBool>, HandedOn), CliError> {
     Ok((stop, signals))
 }
 
-/// A flag that the first Ctrl-C sets, or SIGTERM or SIGHUP; the second one ends the program at once.
+/// Programs send what means one signal as two: `timeout` (coreutils 9.1) to the program, and then to its whole process group.
+const SENT_TWICE: Duration = Duration::from_secs(2);
+
+/// A flag that the first Ctrl-C sets, or SIGTERM or SIGHUP; the second one ends the program at once. A SIGTERM just after the
+/// first is the same one.
 pub fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    on_signals(move |_| {
-        if flag.swap(true, Ordering::Relaxed) {
-            end();
+    let mut first: Option<(i32, Instant)> = None;
+    on_signals(move |signal| match first {
+        None => {
+            first = Some((signal, Instant::now()));
+            flag.store(true, Ordering::Relaxed);
         }
+        Some((SIGTERM, at)) if signal == SIGTERM && at.elapsed() < SENT_TWICE => {}
+        Some(_) => end(),
     })?;
     Ok(stop)
 }

@@ -67,6 +67,7 @@ pub fn fork(report: RawFd, work: impl FnOnce()) -> io::Result<Pid> {
         0 => {
             let _end = EndOfProcess;
             REPORT.store(report, Ordering::Relaxed);
+            leave_interrupts_to_parent();
             let tied = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
             // A parent that has died meanwhile sends nothing any more.
             if tied && getppid() == Some(parent) {
@@ -75,6 +76,15 @@ pub fn fork(report: RawFd, work: impl FnOnce()) -> io::Result<Pid> {
             unreachable_after_end()
         }
         pid => Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error),
+    }
+}
+
+/// Ctrl-C in a terminal and `timeout` send their signal to the whole process group: the parent answers it and stops its workers. Its
+/// handler, which is here, too, would make a system call that a sealed process may not.
+fn leave_interrupts_to_parent() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: to ignore a signal changes nothing but its disposition.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
 }
 

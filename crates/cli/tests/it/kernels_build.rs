@@ -1,9 +1,11 @@
 //! `fairlab kernels build`: what it answers, what it refuses. Fetches Debian's sources of 6.1 once, and fails where it cannot.
 
-use std::process::Output;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::limit;
 use crate::program::program;
 use crate::schema;
 
@@ -76,6 +78,24 @@ fn a_trees_own_code_runs_and_a_seed_says_how() {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && errors.contains("prints no probes"), "{errors}");
     let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Ctrl-C in a terminal reaches the processes in which own code runs, too, and they have no handler for it.
+#[test]
+fn a_signal_to_all_processes_of_a_comparison_leaves_its_answer() {
+    let line = "compare schbench -m 1 -t 4 --machine layout:1x1x4x1 --duration 1s --runs 900 --jobs 2 --kernel src:debian:6.1 --kernel v6.1";
+    let mut command = program();
+    command.args(line.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = CommandExt::process_group(&mut command, 0).spawn().expect("the program starts");
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let group = format!("-{}", child.id());
+    let sent = Command::new("kill").args(["-TERM", "--", &group]).status().expect("kill runs");
+    assert!(sent.success(), "it has ended by itself");
+    let output = limit::output(child);
+    let [answer, errors] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert_eq!(output.status.code(), Some(143), "{errors}");
+    assert!(answer.starts_with("partial: ") && !errors.contains("system call"), "{answer}{errors}");
 }
 
 /// What each of these once showed: the plain case; tasks that have not run are cold at the very start; new-idle balancing throws
