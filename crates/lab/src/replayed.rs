@@ -23,6 +23,21 @@ pub const TIMES: [&str; 3] = ["wakeup_latency_ns", "preemption_wait_ns", "run_st
 /// Numbers that are compared.
 pub const RATES: [&str; 3] = ["switches_per_s", "migrations_per_s", "busy_share"];
 
+/// Everything that is compared, by name.
+pub fn measures() -> impl Iterator<Item = (Measure, &'static str)> {
+    let times = TIMES.iter().enumerate().map(|(which, name)| (Measure::Times(which), *name));
+    times.chain(RATES.iter().enumerate().map(|(which, name)| (Measure::Rate(which), *name)))
+}
+
+/// One thing that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// The place among [`TIMES`].
+    Times(usize),
+    /// The place among [`RATES`].
+    Rate(usize),
+}
+
 /// How many replays a kernel has where nothing else is said.
 pub const REPLAYS: u64 = 5;
 
@@ -52,11 +67,20 @@ impl CourseMeasures {
         let tasks = counts.by_name.get(&all_tasks()).cloned().unwrap_or_default();
         let seconds = counts.observed_ns as f64 / 1e9;
         let per_s = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
-        let busy =
-            (counts.cpu_ns > 0).then(|| counts.cpu_ns.saturating_sub(counts.idle_ns) as f64 / counts.cpu_ns as f64);
+        let busy = (counts.cpu_ns > 0)
+            .then(|| counts.cpu_ns.saturating_sub(counts.idle_ns) as f64 / counts.cpu_ns as f64);
         CourseMeasures {
             times: [tasks.wakeup_latency, tasks.preemption_wait, tasks.run_stretches],
             rates: [per_s(counts.switches), per_s(counts.migrations), busy],
+        }
+    }
+
+    /// How far two lie apart, 0 to 1: times by [`Histogram::distance`], numbers by which part of the greater one they differ. `None`
+    /// where one of them does not have that.
+    fn apart(&self, other: &CourseMeasures, measure: Measure) -> Option<f64> {
+        match measure {
+            Measure::Times(which) => self.times[which].distance(&other.times[which]),
+            Measure::Rate(which) => Some(part_of_greater(self.rates[which]?, other.rates[which]?)),
         }
     }
 }
@@ -113,8 +137,10 @@ impl RecordedCourse {
             warmup: Some(WARMUP),
             ..RunSpec::new(kernel.clone(), self.machine.clone(), workload.to_vec(), seed, self.length)
         };
-        let specs =
-            kernels.iter().flat_map(|kernel| seeds.iter().map(move |&seed| spec(kernel, seed))).collect::<Vec<_>>();
+        let specs = kernels
+            .iter()
+            .flat_map(|kernel| seeds.iter().map(move |&seed| spec(kernel, seed)))
+            .collect::<Vec<_>>();
         let (runs, stopped) = run_all(&specs, jobs, on_progress, stop)?;
         if stopped.0 {
             return Ok(None);
@@ -132,7 +158,10 @@ impl RecordedCourse {
 fn machine_of(path: &Path, system: &System) -> Result<Machine, LabError> {
     let (Some(topology), Some(hz)) = (topology_of(system), system.hz) else {
         return Err(LabError::new(
-            format!("{}: it does not say on what CPUs it was recorded, and how often they tick", ShownPath(path)),
+            format!(
+                "{}: it does not say on what CPUs it was recorded, and how often they tick",
+                ShownPath(path)
+            ),
             "name the machine with --machine",
         ));
     };
@@ -175,41 +204,40 @@ pub struct ReplayedSide {
     pub replays: Vec<CourseMeasures>,
 }
 
-/// How far the recording lies from replays, and these from each other.
+/// How far something lies from replays, and these from each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayDistance {
-    /// From the recording to a replay, on average.
-    pub recording: f64,
+    /// From there to a replay, on average.
+    pub apart: f64,
     /// Of the replay that lies farthest from the others, from there to another, on average; `None`: there is one replay.
     pub replays: Option<f64>,
 }
 
 impl ReplayDistance {
-    /// Of a recording and its replays; `None` where something cannot be measured in one of them.
-    fn of<T>(recording: &T, replays: &[T], between: impl Fn(&T, &T) -> Option<f64>) -> Option<ReplayDistance> {
+    /// Of some and of replays; `None` where something cannot be measured in one of them.
+    fn of<T>(some: &[T], replays: &[T], between: impl Fn(&T, &T) -> Option<f64>) -> Option<ReplayDistance> {
         let mean = |distances: &[f64]| {
             (!distances.is_empty()).then(|| distances.iter().sum::<f64>() / distances.len() as f64)
         };
-        let to = |one: &T, others: &mut dyn Iterator<Item = &T>| {
-            others.map(|other| between(one, other)).collect::<Option<Vec<_>>>()
-        };
+        let to_all = some.iter().flat_map(|one| replays.iter().map(|replay| between(one, replay)));
+        let apart = mean(&to_all.collect::<Option<Vec<_>>>()?)?;
         let mut farthest = None::<f64>;
         for (place, replay) in replays.iter().enumerate() {
-            let mut others = replays.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other);
-            let distance = mean(&to(replay, &mut others)?);
-            farthest = farthest.into_iter().chain(distance).reduce(f64::max);
+            let others = replays.iter().enumerate().filter(|(other, _)| *other != place);
+            let distances = others.map(|(_, other)| between(replay, other)).collect::<Option<Vec<_>>>()?;
+            farthest = farthest.into_iter().chain(mean(&distances)).reduce(f64::max);
         }
-        Some(ReplayDistance { recording: mean(&to(recording, &mut replays.iter())?)?, replays: farthest })
+        Some(ReplayDistance { apart, replays: farthest })
     }
 
-    /// Whether the recording lies no farther from the replays than one of these lies from the others, as it may if it were one of them.
+    /// Whether it lies no farther from the replays than one of these lies from the others, as it may if it were one of them.
     pub fn is_reproduced(&self) -> Option<bool> {
-        self.replays.map(|replays| self.recording <= replays)
+        self.replays.map(|replays| self.apart <= replays)
     }
 }
 
-/// How far two numbers that are not negative lie apart: by which part of the greater one they differ.
-fn apart(one: f64, other: f64) -> f64 {
+/// By which part of the greater one two numbers differ that are not negative.
+fn part_of_greater(one: f64, other: f64) -> f64 {
     if one == other { 0.0 } else { (one - other).abs() / one.max(other) }
 }
 
@@ -227,17 +255,9 @@ impl ReplayedSide {
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// How far times lie apart, by [`Histogram::distance`].
-    pub fn distance_of_times(&self, recording: &RecordedCourse, which: usize) -> Option<ReplayDistance> {
-        let between = |one: &CourseMeasures, other: &CourseMeasures| one.times[which].distance(&other.times[which]);
-        ReplayDistance::of(&recording.measured, &self.replays, between)
-    }
-
-    /// How far numbers lie apart: by which part of the greater one they differ.
-    pub fn distance_of_rates(&self, recording: &RecordedCourse, which: usize) -> Option<ReplayDistance> {
-        let between =
-            |one: &CourseMeasures, other: &CourseMeasures| Some(apart(one.rates[which]?, other.rates[which]?));
-        ReplayDistance::of(&recording.measured, &self.replays, between)
+    /// How far its replays lie from the recording, or from the replays of another side.
+    pub fn distance(&self, from: &[CourseMeasures], measure: Measure) -> Option<ReplayDistance> {
+        ReplayDistance::of(from, &self.replays, |one, other| one.apart(other, measure))
     }
 }
 
@@ -248,21 +268,21 @@ mod tests {
     #[test]
     fn a_recording_is_reproduced_where_it_might_be_one_of_the_replays() {
         let of = |recording: f64, replays: &[f64]| {
-            ReplayDistance::of(&recording, replays, |one: &f64, other: &f64| Some((one - other).abs()))
+            ReplayDistance::of(&[recording], replays, |one: &f64, other: &f64| Some((one - other).abs()))
         };
         let among = of(2.0, &[1.0, 2.0, 4.0]).expect("a distance");
-        assert_eq!(among, ReplayDistance { recording: 1.0, replays: Some(2.5) });
+        assert_eq!(among, ReplayDistance { apart: 1.0, replays: Some(2.5) });
         assert_eq!(among.is_reproduced(), Some(true));
         assert_eq!(of(9.0, &[1.0, 2.0, 4.0]).and_then(|far| far.is_reproduced()), Some(false));
         let one = of(9.0, &[1.0]).expect("a distance");
-        assert_eq!((one.recording, one.is_reproduced()), (8.0, None), "one replay tells no spread");
+        assert_eq!((one.apart, one.is_reproduced()), (8.0, None), "one replay tells no spread");
         assert_eq!(of(9.0, &[]), None);
-        assert_eq!(ReplayDistance::of(&1.0, &[1.0], |_, _| None), None);
+        assert_eq!(ReplayDistance::of(&[1.0], &[1.0], |_, _| None), None);
     }
 
     #[test]
     fn numbers_differ_by_a_part_of_the_greater_one() {
-        assert_eq!([apart(0.0, 0.0), apart(3.0, 3.0), apart(0.0, 1.0)], [0.0, 0.0, 1.0]);
-        assert_eq!([apart(3.0, 4.0), apart(4.0, 3.0)], [0.25, 0.25]);
+        let parts = [(0.0, 0.0), (3.0, 3.0), (0.0, 1.0), (3.0, 4.0), (4.0, 3.0)];
+        assert_eq!(parts.map(|(one, other)| part_of_greater(one, other)), [0.0, 0.0, 1.0, 0.25, 0.25]);
     }
 }

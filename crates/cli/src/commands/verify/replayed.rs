@@ -6,7 +6,7 @@ use std::path::Path;
 use fairlab_analysis::histogram::Histogram;
 use fairlab_lab::kernel::KernelNeed;
 use fairlab_lab::replayed::{
-    RATES, REPLAYS, RecordedCourse, ReplayDistance, Replayed, ReplayedSide, TIMES,
+    Measure, RATES, REPLAYS, RecordedCourse, ReplayDistance, Replayed, ReplayedSide, TIMES, measures,
 };
 use fairlab_lab::{Kernel, Progress, machines};
 use fairlab_verify::Agreement;
@@ -60,7 +60,8 @@ pub fn replay(
     let course = RecordedCourse::read(recording, machine)?;
     let kernels = std::iter::once(Kernel::from(agreement.followed.clone())).chain(other).collect::<Vec<_>>();
     experiment::prepare(kernels.iter().map(|kernel| (kernel, &course.machine)))?;
-    let seeds = (0..args.seeds.unwrap_or(REPLAYS)).map(|more| args.seed.wrapping_add(more)).collect::<Vec<_>>();
+    let seeds =
+        (0..args.seeds.unwrap_or(REPLAYS)).map(|more| args.seed.wrapping_add(more)).collect::<Vec<_>>();
     let stop = stop_on_interrupt()?;
     let line = ProgressLine::of("verify", "replays");
     line.show(Progress { done: 0, total: kernels.len() * seeds.len() });
@@ -85,7 +86,10 @@ pub fn text(replayed: &Replayed) -> String {
              of numbers, by which part of the greater one they differ\n\
              replays: how far the replay that is farthest from the others lies from these\n";
     for side in sides {
-        let _ = write!(text, "\n{}", verdict(replayed, side));
+        let _ = write!(text, "\n{}", verdict(recording, side));
+    }
+    if let [model, other] = sides.as_slice() {
+        let _ = write!(text, "\n{}", between(model, other));
     }
     text
 }
@@ -100,7 +104,8 @@ fn quantiles(name: &str, of: impl Fn(&dyn Fn(&Histogram) -> Option<u64>) -> Opti
 
 fn times_table(replayed: &Replayed) -> String {
     let Replayed { recording, sides, .. } = replayed;
-    let header = [""].into_iter().chain(QUANTILES.map(|(name, _)| name)).chain(["max", "times", "apart", "replays"]);
+    let header =
+        [""].into_iter().chain(QUANTILES.map(|(name, _)| name)).chain(["max", "times", "apart", "replays"]);
     let mut rows = Vec::new();
     for (which, name) in TIMES.iter().enumerate() {
         let recorded = &recording.measured.times[which];
@@ -114,7 +119,7 @@ fn times_table(replayed: &Replayed) -> String {
         for side in sides {
             let times = side.times(which);
             let mut row = told(&times, &format!("  {}", side.kernel));
-            row.extend(distance_cells(side.distance_of_times(recording, which)));
+            row.extend(distance_cells(to_recording(side, recording, Measure::Times(which))));
             rows.push(row);
             rows.push(quantiles("    / recording", |of| ratio(of(&times)?, of(recorded)?).map(significant)));
         }
@@ -122,9 +127,13 @@ fn times_table(replayed: &Replayed) -> String {
     output::table(&header.collect::<Vec<_>>(), &rows)
 }
 
+fn to_recording(side: &ReplayedSide, recording: &RecordedCourse, measure: Measure) -> Option<ReplayDistance> {
+    side.distance(std::slice::from_ref(&recording.measured), measure)
+}
+
 fn distance_cells(distance: Option<ReplayDistance>) -> [String; 2] {
     let shown = |value: Option<f64>| value.map_or_else(|| "-".to_string(), significant);
-    [shown(distance.map(|distance| distance.recording)), shown(distance.and_then(|distance| distance.replays))]
+    [shown(distance.map(|distance| distance.apart)), shown(distance.and_then(|distance| distance.replays))]
 }
 
 fn ratio(one: u64, other: u64) -> Option<f64> {
@@ -138,7 +147,7 @@ fn rates_table(replayed: &Replayed) -> String {
     let rows = RATES.iter().enumerate().map(|(which, name)| {
         let shown = |value: Option<f64>| value.map_or_else(|| "-".to_string(), |value| metric(name, value));
         let cells = sides.iter().flat_map(|side| {
-            let [apart, replays] = distance_cells(side.distance_of_rates(recording, which));
+            let [apart, replays] = distance_cells(to_recording(side, recording, Measure::Rate(which)));
             [shown(side.rate(which)), apart, replays]
         });
         [(*name).to_string(), shown(recording.measured.rates[which])].into_iter().chain(cells).collect()
@@ -146,27 +155,38 @@ fn rates_table(replayed: &Replayed) -> String {
     output::table(&header, &rows.collect::<Vec<_>>())
 }
 
-/// What a replay on a kernel reproduces, and what it does not: sentences.
-fn verdict(replayed: &Replayed, side: &ReplayedSide) -> String {
-    let recording = &replayed.recording;
-    let (mut alike, mut unlike, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-    let of_times = (0..TIMES.len()).map(|which| (TIMES[which], side.distance_of_times(recording, which)));
-    let of_rates = (0..RATES.len()).map(|which| (RATES[which], side.distance_of_rates(recording, which)));
-    for (name, distance) in of_times.chain(of_rates) {
-        match distance.and_then(|distance| Some((distance, distance.is_reproduced()?))) {
-            None => unknown.push(name),
-            Some((_, true)) => alike.push(name),
-            Some((distance, false)) => unlike.push((distance, name)),
+/// Names, by whether they are reproduced; those that are not with how far off they are, the nearest first.
+#[derive(Default)]
+struct Sorted {
+    alike: Vec<&'static str>,
+    unlike: Vec<String>,
+    unknown: Vec<&'static str>,
+}
+
+impl Sorted {
+    fn of(distance: impl Fn(Measure) -> Option<ReplayDistance>) -> Sorted {
+        let (mut sorted, mut unlike) = (Sorted::default(), Vec::new());
+        for (measure, name) in measures() {
+            match distance(measure).and_then(|distance| Some((distance, distance.is_reproduced()?))) {
+                None => sorted.unknown.push(name),
+                Some((_, true)) => sorted.alike.push(name),
+                Some((distance, false)) => unlike.push((distance, name)),
+            }
         }
+        unlike.sort_by(|(one, _), (other, _)| one.apart.total_cmp(&other.apart));
+        let how_far = |(distance, name): (ReplayDistance, &str)| {
+            let [apart, replays] = distance_cells(Some(distance));
+            format!("{name} ({apart} apart, replays {replays})")
+        };
+        sorted.unlike = unlike.into_iter().map(how_far).collect();
+        sorted
     }
-    unlike.sort_by(|(one, _), (other, _)| one.recording.total_cmp(&other.recording));
-    let unlike = unlike.into_iter().map(|(distance, name)| {
-        let [apart, replays] = distance_cells(Some(distance));
-        format!("{name} ({apart} apart, replays {replays})")
-    });
-    let unlike = unlike.collect::<Vec<_>>();
-    let kernel = &side.kernel;
-    let mut text = String::new();
+}
+
+/// What a replay on a kernel reproduces, and what it does not: sentences.
+fn verdict(recording: &RecordedCourse, side: &ReplayedSide) -> String {
+    let Sorted { alike, unlike, unknown } = Sorted::of(|measure| to_recording(side, recording, measure));
+    let (kernel, mut text) = (&side.kernel, String::new());
     if !alike.is_empty() {
         let _ = writeln!(
             text,
@@ -179,6 +199,23 @@ fn verdict(replayed: &Replayed, side: &ReplayedSide) -> String {
     }
     if !unknown.is_empty() {
         let _ = writeln!(text, "Nothing tells whether {kernel} reproduces {}.", unknown.join(", "));
+    }
+    text
+}
+
+/// How near the model comes to another kernel: what both miss alike is no fault of the model's.
+fn between(model: &ReplayedSide, other: &ReplayedSide) -> String {
+    let Sorted { alike, unlike, .. } = Sorted::of(|measure| other.distance(&model.replays, measure));
+    let (model, other, mut text) = (&model.kernel, &other.kernel, String::new());
+    if !alike.is_empty() {
+        let _ = writeln!(
+            text,
+            "{model} is as {other} in {}: it is no farther from the replays on {other} than one of them is from the others.",
+            alike.join(", ")
+        );
+    }
+    if !unlike.is_empty() {
+        let _ = writeln!(text, "{model} is not as {other}, the nearest first, in {}.", unlike.join(", "));
     }
     text
 }
@@ -199,7 +236,7 @@ pub fn to_json(replayed: &Replayed) -> Value {
                     ((*name).to_string(), json!(both.and_then(|(one, other)| ratio(one, other))))
                 })
                 .collect();
-            with_distance(value, side.distance_of_times(recording, which))
+            with_distance(value, to_recording(side, recording, Measure::Times(which)))
         });
         json!({ "metric": name, "recording": times_json(recorded), "kernels": of_kernels.collect::<Vec<_>>() })
     });
@@ -207,28 +244,39 @@ pub fn to_json(replayed: &Replayed) -> Value {
         let of_kernels = sides.iter().map(|side| {
             let values = side.replays.iter().map(|replay| replay.rates[which]).collect::<Vec<_>>();
             let value = json!({ "kernel": side.kernel, "mean": side.rate(which), "replays": values });
-            with_distance(value, side.distance_of_rates(recording, which))
+            with_distance(value, to_recording(side, recording, Measure::Rate(which)))
         });
         let recorded = recording.measured.rates[which];
         json!({ "metric": name, "recording": recorded, "kernels": of_kernels.collect::<Vec<_>>() })
     });
+    let between = match sides.as_slice() {
+        [model, other] => {
+            let row = |(measure, name)| {
+                with_distance(json!({ "metric": name }), other.distance(&model.replays, measure))
+            };
+            measures().map(row).collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
+    };
     json!({
         "machine": recording.machine.description,
         "length_ns": recording.length.0,
         "seeds": seeds,
         "times": times.collect::<Vec<_>>(),
         "rates": rates.collect::<Vec<_>>(),
+        "between_kernels": between,
     })
 }
 
 fn times_json(times: &Histogram) -> Value {
-    let quantiles = QUANTILES.map(|(name, per_mille)| (format!("{name}_ns"), json!(times.percentile(per_mille))));
+    let quantiles =
+        QUANTILES.map(|(name, per_mille)| (format!("{name}_ns"), json!(times.percentile(per_mille))));
     let all = [("count".to_string(), json!(times.total())), ("max_ns".to_string(), json!(times.max()))];
     quantiles.into_iter().chain(all).collect()
 }
 
 fn with_distance(mut value: Value, distance: Option<ReplayDistance>) -> Value {
-    value["distance"] = json!(distance.map(|distance| distance.recording));
+    value["distance"] = json!(distance.map(|distance| distance.apart));
     value["distance_of_replays"] = json!(distance.and_then(|distance| distance.replays));
     value["reproduced"] = json!(distance.and_then(|distance| distance.is_reproduced()));
     value
