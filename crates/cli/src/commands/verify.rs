@@ -68,27 +68,9 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     };
     let agreement =
         watched("verify", recording, &options, |options| verify(recording, &kernel.generation, options))?;
-    let shown = ShownPath(&agreement.trace);
-    for count in
-        agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning)
-    {
-        tell!("{shown}: {count}");
-    }
-    for unreadable in agreement.import.unreadable() {
-        tell!("{shown}: {unreadable}");
-    }
-    for note in agreement.notes.iter().chain(&kernel.left_out) {
-        tell!("{shown}: {note}");
-    }
-    let provenance =
-        provenance::here().reading(agreement.origin).by(Origin::Modelled).kernel(&agreement.kernel);
-    let provenance = agreement.release.iter().fold(provenance, Provenance::kernel);
+    tell_notes(&agreement, &kernel);
     let replayed = replay(args, recording, &agreement, other)?;
-    let provenance = replayed.iter().fold(provenance, |provenance, replayed| {
-        let sides = replayed.sides.iter();
-        let provenance = provenance.seeds(replayed.seeds.iter().copied());
-        sides.fold(provenance, |provenance, side| provenance.by(side.origin).kernel(&side.kernel))
-    });
+    let provenance = provenance_of(&agreement, replayed.as_ref());
     let floor = args.fail_under.map(|wanted| Floor::of(wanted, &agreement));
     let told = || {
         let replayed = replayed.as_ref().map(replayed::text);
@@ -103,9 +85,36 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
         }
         value
     };
-    let title = format!("{} and the recording {shown}", agreement.kernel);
+    let title = format!("{} and the recording {}", agreement.kernel, ShownPath(&agreement.trace));
     exports.answer(&title, (&provenance, &answer), (args.format, PageStyle::Fairlab), [&told; 2])?;
     floor.map_or(Ok(()), |floor| floor.outcome())
+}
+
+/// Tells what is amiss with a recording, a line each.
+fn tell_notes(agreement: &Agreement, kernel: &KnownKernel) {
+    let shown = ShownPath(&agreement.trace);
+    let troubles = agreement.import.troubles();
+    for count in troubles.iter().filter(|count| count.trouble.severity() > Severity::Warning) {
+        tell!("{shown}: {count}");
+    }
+    for unreadable in agreement.import.unreadable() {
+        tell!("{shown}: {unreadable}");
+    }
+    for note in agreement.notes.iter().chain(&kernel.left_out) {
+        tell!("{shown}: {note}");
+    }
+}
+
+/// How the answer came about.
+fn provenance_of(agreement: &Agreement, replayed: Option<&Replayed>) -> Provenance {
+    let provenance =
+        provenance::here().reading(agreement.origin).by(Origin::Modelled).kernel(&agreement.kernel);
+    let provenance = agreement.release.iter().fold(provenance, Provenance::kernel);
+    replayed.iter().fold(provenance, |provenance, replayed| {
+        let provenance = provenance.seeds(replayed.seeds.iter().copied());
+        let sides = replayed.sides.iter();
+        sides.fold(provenance, |provenance, side| provenance.by(side.origin).kernel(&side.kernel))
+    })
 }
 
 /// Whether the words name a recording: one that is there, and is no workload.

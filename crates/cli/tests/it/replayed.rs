@@ -130,7 +130,7 @@ fn what_cannot_be_replayed_is_told() {
     }
     let piped = |option: &str| {
         let trace = fs::File::open(Path::new(&bare).join("trace.txt.zst")).expect("a trace");
-        let line = format!("verify - --kernel debian-6.12 --machine vm4 {option}");
+        let line = format!("verify - --kernel debian-6.12 --machine vm4 --clock-hz 1000000000 {option}");
         let mut command = program();
         let output = command.args(line.trim().split(' ')).stdin(Stdio::from(trace)).output();
         let output = output.expect("the program runs");
