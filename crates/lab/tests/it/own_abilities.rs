@@ -148,11 +148,12 @@ fn of_settings(release: &str, folder: &Path) -> (Vec<String>, usize) {
             ask(format!("+{feature}"), Some(format!("has no feature '{feature}'")));
         }
     }
+    // What sources list, and this configuration leaves out, has no file; what has one may not be read on this machine, and takes nothing.
     for tunable in &tunables {
-        match values.iter().find(|(_, name)| name == tunable).and_then(|(value, _)| *value) {
-            Some(value) => ask(format!(",{tunable}={value}"), None),
-            // Its file cannot be read on this machine, and takes nothing.
-            None => ask(format!(",{tunable}=1"), Some(format!("the kernel refuses {tunable}=1"))),
+        match values.iter().find(|(_, name)| name == tunable) {
+            Some((Some(value), _)) => ask(format!(",{tunable}={value}"), None),
+            Some((None, _)) => ask(format!(",{tunable}=1"), Some(format!("refuses {tunable}=1"))),
+            None => ask(format!(",{tunable}=1"), Some(format!("has no tunable '{tunable}'"))),
         }
     }
     for tunable in Tunable::ALL.iter().map(|tunable| tunable.name()) {
