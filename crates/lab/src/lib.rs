@@ -25,7 +25,6 @@ pub mod provenance;
 pub mod quantities;
 pub mod read_trace;
 mod replay;
-pub mod replayed;
 mod run;
 mod run_store;
 mod setting;

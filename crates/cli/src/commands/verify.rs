@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use fairlab_change::replayed::Replayed;
 use fairlab_event::ShownPath;
 use fairlab_kernel::Generation;
 use fairlab_lab::provenance::{Origin, Provenance};
-use fairlab_lab::replayed::Replayed;
 use fairlab_lab::{Kernel, LabError, machines, workloads};
 use fairlab_recording::{KnownKernel, trace_of};
 use fairlab_trace::{BytesRead, Severity};

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use fairlab_analysis::histogram::Histogram;
-use fairlab_lab::kernel::KernelNeed;
-use fairlab_lab::replayed::{
+use fairlab_change::replayed::{
     Measure, RATES, REPLAYS, RecordedCourse, ReplayDistance, Replayed, ReplayedSide, TIMES, measures,
 };
+use fairlab_lab::kernel::KernelNeed;
 use fairlab_lab::{Kernel, Progress, machines};
 use fairlab_verify::Agreement;
 use serde_json::{Value, json};

@@ -9,13 +9,11 @@ use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::counts::RunCounts;
 use fairlab_analysis::histogram::Histogram;
 use fairlab_analysis::task_selector::TaskSelector;
-use fairlab_event::{Ns, Origin, ShownPath, System};
-use fairlab_recording::{generation_of, topology_of};
+use fairlab_event::{Ns, Origin};
+use fairlab_lab::read_trace::recorded_machine;
+use fairlab_lab::{Kernel, LabError, Progress, RunSpec, TraceCounting, count_tasks, run_all};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::Chance;
-
-use crate::compare::{TraceCounting, count_tasks};
-use crate::{Kernel, LabError, Progress, RunSpec, machines, run_all};
 
 /// Times whose distributions are compared.
 pub const TIMES: [&str; 3] = ["wakeup_latency_ns", "preemption_wait_ns", "run_stretch_ns"];
@@ -110,7 +108,7 @@ impl RecordedCourse {
             ));
         }
         let counted = count_tasks(path, TraceCounting { by_name: wanted(), ..TraceCounting::default() })?;
-        let machine = machine.map_or_else(|| machine_of(path, &counted.system), Ok)?;
+        let machine = machine.map_or_else(|| recorded_machine(path, &counted.system), Ok)?;
         Ok(RecordedCourse {
             path: path.to_path_buf(),
             machine: without_recorded(machine),
@@ -152,27 +150,6 @@ impl RecordedCourse {
         });
         Ok(Some(Replayed { sides: sides.collect(), seeds: seeds.to_vec(), recording: self }))
     }
-}
-
-/// The machine that a trace tells of: one by name, where Fairlab made the trace; else one of the recorded CPUs.
-fn machine_of(path: &Path, system: &System) -> Result<Machine, LabError> {
-    let (Some(topology), Some(hz)) = (topology_of(system), system.hz) else {
-        return Err(LabError::new(
-            format!(
-                "{}: it does not say on what CPUs it was recorded, and how often they tick",
-                ShownPath(path)
-            ),
-            "name the machine with --machine",
-        ));
-    };
-    let origin = Origin::parse(&system.origin);
-    let by_name = origin.filter(|origin| origin.has_seeds()).and_then(|_| machines::find(&system.node).ok());
-    let is_it = |machine: &Machine| machine.topology.nr_cpus() == topology.nr_cpus() && machine.hz == hz;
-    if let Some(machine) = by_name.filter(is_it) {
-        return Ok(machine);
-    }
-    let kernel = generation_of(system).map_or_else(String::new, |rules| rules.name().to_string());
-    Ok(machines::recorded(topology, hz, (origin == Some(Origin::Booted)).then_some(&*kernel)))
 }
 
 /// A machine without what a recording has already: devices and kernel threads at work, how long new threads take to begin, and the time
