@@ -35,6 +35,8 @@ pub struct NamesWanted {
     pub places: bool,
     /// Whether what balancing tells is counted, too ([`balancing`](crate::balancing)).
     pub balancing: bool,
+    /// Whether it is counted, too, how long tasks run from one switch to the next.
+    pub stretches: bool,
 }
 
 impl NamesWanted {
@@ -250,6 +252,13 @@ impl ByName {
                 counts.throttled_wait.record(throttled.0);
             }
         });
+    }
+
+    /// A task leaves its CPU after so long.
+    pub(crate) fn ran(&mut self, pid: Pid, length: Ns) {
+        if self.wanted.stretches {
+            self.each(pid, |name, _| name.counts.run_stretches.record(length.0));
+        }
     }
 
     /// A task leaves its CPU and stays runnable.

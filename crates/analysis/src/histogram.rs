@@ -110,6 +110,22 @@ impl Histogram {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)
     }
 
+    /// How far two distributions lie apart: the greatest difference between the shares of values up to any size, 0 to 1 (Kolmogorov
+    /// and Smirnov), as far as buckets tell. `None` when nothing was counted in one of them.
+    pub fn distance(&self, other: &Histogram) -> Option<f64> {
+        let (mine, theirs) = (i128::from(self.total), i128::from(other.total));
+        let steps = self.buckets().map(|(bucket, count)| (bucket, i128::from(count) * theirs));
+        let others = other.buckets().map(|(bucket, count)| (bucket, -i128::from(count) * mine));
+        let mut steps = steps.chain(others).collect::<Vec<_>>();
+        steps.sort_unstable();
+        let (mut ahead, mut farthest) = (0_i128, 0_i128);
+        for bucket in steps.chunk_by(|one, other| one.0 == other.0) {
+            ahead += bucket.iter().map(|(_, step)| step).sum::<i128>();
+            farthest = farthest.max(ahead.abs());
+        }
+        (mine > 0 && theirs > 0).then(|| farthest as f64 / (mine * theirs) as f64)
+    }
+
     /// The least value such that at least `per_mille` thousandths of all values are no greater (990 is p99), within
     /// 1/128 of its size. `None` when nothing was counted.
     pub fn percentile(&self, per_mille: u64) -> Option<u64> {
@@ -177,6 +193,27 @@ mod tests {
         let ranks = [0, 10, 500, 990, 999, 1000].map(|per_mille| histogram.percentile(per_mille));
         assert_eq!(ranks, [Some(1), Some(1), Some(50), Some(99), Some(100), Some(100)]);
         assert_eq!((histogram.min(), histogram.max(), histogram.mean()), (Some(1), Some(100), Some(50.5)));
+    }
+
+    #[test]
+    fn the_distance_is_the_greatest_difference_of_shares() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&value| histogram.record(value));
+            histogram
+        };
+        let some = of(&[1, 2, 3, 50]);
+        for (other, distance) in [
+            (&[1, 2, 3, 50][..], Some(0.0)),
+            (&[50, 50, 1, 1, 2, 2, 3, 3], Some(0.0)),
+            (&[1, 2, 50, 60], Some(0.25)),
+            (&[2, 2, 2, 2], Some(0.5)),
+            (&[100, 1_000_000], Some(1.0)),
+            (&[], None),
+        ] {
+            assert_eq!(some.distance(&of(other)), distance, "{other:?}");
+            assert_eq!(of(other).distance(&some), distance, "{other:?}");
+        }
     }
 
     #[test]

@@ -102,9 +102,12 @@ impl NameCounter {
             self.show_up(tracker, &counts);
         }
         match change {
-            TrackerChange::Switched { left, entered, .. } => {
+            TrackerChange::Switched { stay, left, entered, .. } => {
                 if let Some((left, task)) = left.as_ref().and_then(|left| Some((left, of(left.task)?))) {
                     self.changes(task);
+                    if stay.since.is_some() && !stay.after_hole {
+                        self.names.ran(task.pid, stay.known());
+                    }
                     self.left(left, task.pid);
                 }
                 if let Some((entered, task)) = entered.as_ref().and_then(|one| Some((one, of(one.task)?))) {

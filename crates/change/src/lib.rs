@@ -12,6 +12,7 @@ pub mod gate;
 pub mod left_out;
 pub mod patch;
 pub mod releases;
+pub mod replayed;
 pub mod side_words;
 pub mod threshold;
 pub mod tree_model;

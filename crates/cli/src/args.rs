@@ -674,19 +674,25 @@ pub struct VerifyArgs {
     /// The kernel to compare with the recording; by default the recorded kernel.
     #[arg(long, value_name = "K")]
     pub kernel: Option<String>,
-    /// Instead of a recording: this kernel runs the workload, and the kernel of --kernel gets every call, too. Shows the first
-    /// difference of their states.
-    #[arg(long, value_name = "K", requires = "kernel")]
+    /// With a workload instead of a recording: this kernel runs it, and the kernel of --kernel gets every call, too. Shows the first
+    /// difference of their states. With a recording: it is replayed on this kernel, too, such as a tree's own code, src:debian:6.12.
+    #[arg(long, value_name = "K")]
     pub against: Option<String>,
+    /// Replays the recording, and shows how near the replays come to it. Without probes that is done unless --no-replay is given.
+    #[arg(long)]
+    pub replay: bool,
+    /// Leaves the replay out.
+    #[arg(long, conflicts_with_all = ["replay", "against"])]
+    pub no_replay: bool,
     /// The machine, if the recording does not describe it: a preset, host, or a TOML file.
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
-    /// With --against: the first seed.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
+    /// Of replays, and with --against: the first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// With --against: runs with this many seeds, from --seed on.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
-    pub seeds: u64,
+    /// Runs with this many seeds, from --seed on; by default 5 replays, and 1 run with --against.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: Option<u64>,
     /// With --against, instead of a workload: this many random cases (machine and workload), from the case of --seed on. Stops at the
     /// first difference.
     #[arg(long, value_name = "N", requires = "against", conflicts_with_all = ["words", "machine", "duration", "seeds"])]

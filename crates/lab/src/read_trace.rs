@@ -12,14 +12,15 @@ use fairlab_analysis::MissingEvents;
 use fairlab_analysis::blame::RuleWords;
 use fairlab_analysis::selector::{NothingChosen, TraceSelector};
 use fairlab_analysis::summary::{SummaryOptions, TraceSummary};
-use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
+use fairlab_event::{Cpu, Event, Origin, Pid, ShownPath, Sink, System};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::CpuPlace;
-use fairlab_recording::{holds_trace, read_recorded, topology_of};
+use fairlab_recording::{generation_of, holds_trace, read_recorded, topology_of};
+use fairlab_sim::Machine;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity};
 
-use crate::LabError;
 use crate::names::places_of;
+use crate::{LabError, machines};
 
 /// Hands events on, and keeps what they say of kernel and machine.
 struct SystemKeeper<'s> {
@@ -81,6 +82,30 @@ fn a_run_in(folder: &Path) -> Option<PathBuf> {
     let inner = below(folder);
     let of_kernels = inner.iter().flat_map(|kernel| below(kernel));
     inner.iter().cloned().chain(of_kernels).find(|run| holds_trace(run))
+}
+
+/// The machine that a trace tells of: one by name, where Fairlab made the trace; else one of the recorded CPUs.
+///
+/// # Errors
+/// It does not tell of its CPUs and ticks.
+pub fn recorded_machine(path: &Path, system: &System) -> Result<Machine, LabError> {
+    let (Some(topology), Some(hz)) = (topology_of(system), system.hz) else {
+        return Err(LabError::new(
+            format!(
+                "{}: it does not say on what CPUs it was recorded, and how often they tick",
+                ShownPath(path)
+            ),
+            "name the machine with --machine",
+        ));
+    };
+    let origin = Origin::parse(&system.origin);
+    let by_name = origin.filter(|origin| origin.has_seeds()).and_then(|_| machines::find(&system.node).ok());
+    let is_it = |machine: &Machine| machine.topology.nr_cpus() == topology.nr_cpus() && machine.hz == hz;
+    if let Some(machine) = by_name.filter(is_it) {
+        return Ok(machine);
+    }
+    let kernel = generation_of(system).map_or_else(String::new, |rules| rules.name().to_string());
+    Ok(machines::recorded(topology, hz, (origin == Some(Origin::Booted)).then_some(&*kernel)))
 }
 
 /// The error for a trace without the events that are needed.

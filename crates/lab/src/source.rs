@@ -256,8 +256,9 @@ impl SourceKernel {
             }
         }
         for (tunable, value) in &self.tunables {
-            if image.tunable(tunable).is_none() {
-                return Err(lacking(&self.name, "tunable", tunable, &image.tunables()));
+            let known = image.tunables();
+            if !known.contains(tunable) {
+                return Err(lacking(&self.name, "tunable", tunable, &known));
             }
             if !image.set_tunable(tunable, *value) {
                 return Err(LabError::new(

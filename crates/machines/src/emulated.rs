@@ -90,12 +90,6 @@ pub fn hardware(name: &str) -> Option<Result<Hardware, LabError>> {
 ///
 /// Departs: a board's costs are a PC's.
 pub fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
-    let column = KERNELS.iter().position(|measured| *measured == kernel).unwrap_or(USUAL);
-    let mut costs = KernelCosts::default();
-    for cost in KernelCosts::default().table() {
-        let measured = MEASURED.iter().find(|(name, _)| *name == cost.name).map(|(_, ns)| ns[column]);
-        costs.set(cost.name, Ns(measured.unwrap_or(cost.default.0 * OTHERS_PERCENT / 100)));
-    }
     let (topology, mut frequency_domains, energy_model) = match hardware {
         Hardware::Pc(layout) => (topology(*layout)?, Vec::new(), Vec::new()),
         Hardware::Board(board) => {
@@ -112,8 +106,8 @@ pub fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
         hz: HZ,
         high_res_timers: true,
         nohz_idle: true,
-        costs,
-        chance: Chance::emulated(JITTER_PERMILLE),
+        costs: costs(kernel),
+        chance: chance(),
         in_turn: true,
         frequency_domains,
         energy_model,
@@ -121,6 +115,22 @@ pub fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
         sharing: Sharing::NONE,
         idle_states: Vec::new(),
     })
+}
+
+/// What work costs in the kernel of that name; one that was not measured has the costs of 6.12.
+pub(crate) fn costs(kernel: &str) -> KernelCosts {
+    let column = KERNELS.iter().position(|measured| *measured == kernel).unwrap_or(USUAL);
+    let mut costs = KernelCosts::default();
+    for cost in KernelCosts::default().table() {
+        let measured = MEASURED.iter().find(|(name, _)| *name == cost.name).map(|(_, ns)| ns[column]);
+        costs.set(cost.name, Ns(measured.unwrap_or(cost.default.0 * OTHERS_PERCENT / 100)));
+    }
+    costs
+}
+
+/// What differs there from run to run.
+pub(crate) const fn chance() -> Chance {
+    Chance::emulated(JITTER_PERMILLE)
 }
 
 fn topology(layout: CpuLayout) -> Result<Topology, LabError> {

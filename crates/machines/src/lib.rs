@@ -7,6 +7,7 @@ mod emulated;
 mod file;
 mod host;
 mod layout;
+mod recorded;
 
 use std::path::Path;
 
@@ -19,6 +20,7 @@ use fairlab_files::LabError;
 pub use calibrated::{calibrated, calibrated_toml};
 pub use emulated::hardware as emulated_hardware;
 pub use emulated::machine as emulated_machine;
+pub use recorded::recorded;
 
 /// How the name of a machine ends on which sharing costs nothing.
 const WITHOUT_SHARING: &str = "-sharing";

@@ -33,7 +33,7 @@ use fairlab_kernel::{CpuMask, Policy};
 use crate::rng::RandomStream;
 use administration::Administration;
 pub use arguments::CommandLine;
-use cgroup::GroupSpec;
+use cgroup::{GroupFile, GroupSpec};
 
 /// A thread of a workload, numbered in order of creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -260,6 +260,11 @@ pub trait Workload: Send {
 
     /// The control groups that it needs; they exist before its main thread does.
     fn groups(&self) -> Vec<GroupSpec> {
+        Vec::new()
+    }
+
+    /// What is written to files of its groups on the way, each with the group's place.
+    fn group_writes(&self) -> Vec<(usize, GroupFile)> {
         Vec::new()
     }
 

@@ -64,6 +64,8 @@ impl VerifyOptions {
 pub struct Agreement {
     /// The generation's name.
     pub kernel: String,
+    /// Its rules, set as the recorded kernel was.
+    pub followed: Generation,
     /// The trace.
     pub trace: PathBuf,
     /// How the recording came about, where anything tells.
@@ -154,7 +156,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let mut notes: Vec<String> = recording.notes().into_iter().chain(unlike(&recording, nr_cpus)).collect();
     let as_set = set_as_recorded(generation, &recording, (path, nr_cpus), &mut notes);
     let events_listed = std::mem::take(&mut recording.events);
-    let start = || Walker::new(as_set, topology, tick, recording, options.misses);
+    let start = || Walker::new(as_set.clone(), topology, tick, recording, options.misses);
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
     let mut feed = WalkerFeed::new(walker);
@@ -187,6 +189,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let kernel = generation.name().to_string();
     Ok(Agreement {
         kernel,
+        followed: as_set,
         trace,
         origin,
         release,
@@ -203,7 +206,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
 
 /// What is said of a recording without probes.
 const NOT_PROBED: &str = "no probes show what decisions rest on: little is judged; \
-                          `fairlab run replay TRACE` runs the recording's workload on any kernel";
+                          a replay of the recording's tasks shows how near the model's numbers come";
 
 /// From when on decisions are judged.
 fn warm_up(has_markers: bool) -> String {

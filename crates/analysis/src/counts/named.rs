@@ -86,6 +86,8 @@ pub struct NameCounts {
     pub preemption_wait: Histogram,
     /// For how long waits were for a quota, those that were at all, ns.
     pub throttled_wait: Histogram,
+    /// How long they ran from one switch to the next, ns, where that is wanted.
+    pub run_stretches: Histogram,
     /// Where they ran; `None`: the topology is unknown.
     pub placement: Option<NamePlacement>,
     /// For how long they ran on each kind of CPU, cache and node, ns, where that is wanted and there are several.
@@ -133,6 +135,7 @@ impl NameCounts {
         self.fork_wait.merge(&other.fork_wait);
         self.preemption_wait.merge(&other.preemption_wait);
         self.throttled_wait.merge(&other.throttled_wait);
+        self.run_stretches.merge(&other.run_stretches);
         if let Some(theirs) = other.placement {
             let mine = self.placement.get_or_insert_default();
             mine.several_ns = mine.several_ns.saturating_add(theirs.several_ns);

@@ -173,6 +173,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("fairlab verify recording --fail-under 99%", "a recorded kernel against its model"),
             (
+                "fairlab verify recording --against src:debian:6.12",
+                "replayed on its model and a tree's own code",
+            ),
+            (
                 "fairlab verify --kernel v6.12 --against src:mine hackbench -g 2",
                 "the model beside a tree's own code",
             ),

@@ -2,15 +2,17 @@
 
 mod floor;
 mod oracle;
+mod replayed;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use fairlab_change::replayed::Replayed;
 use fairlab_event::ShownPath;
 use fairlab_kernel::Generation;
 use fairlab_lab::provenance::{Origin, Provenance};
-use fairlab_lab::{LabError, machines};
+use fairlab_lab::{Kernel, LabError, machines, workloads};
 use fairlab_recording::{KnownKernel, trace_of};
 use fairlab_trace::{BytesRead, Severity};
 use fairlab_verify::{
@@ -24,6 +26,7 @@ use crate::progress::ReadingLine;
 use crate::provenance;
 use crate::{output, tell};
 use floor::Floor;
+use replayed::ReplayWish;
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     if let Some(option) = args.chosen.given() {
@@ -34,7 +37,7 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
             "leave it out; summary, latency, explain and timehist take it",
         ));
     }
-    if let Some(against) = &args.against {
+    if let Some(against) = args.against.as_ref().filter(|_| !is_of_recording(args)) {
         return oracle::execute(args, against);
     }
     let [trace] = args.words.as_slice() else {
@@ -43,7 +46,11 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
             "give its folder or its trace; a workload wants --against KERNEL",
         ));
     };
+    if args.duration.is_some() {
+        return Err(CliError::bad("a replay is as long as its recording", "leave --duration out"));
+    }
     let recording = Path::new(trace);
+    let other = replayed::other_kernel(args)?;
     let exports = args.export.create()?;
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
     let options = VerifyOptions {
@@ -61,10 +68,33 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     };
     let agreement =
         watched("verify", recording, &options, |options| verify(recording, &kernel.generation, options))?;
+    tell_notes(&agreement, &kernel);
+    let replayed = replay(args, recording, &agreement, other)?;
+    let provenance = provenance_of(&agreement, replayed.as_ref());
+    let floor = args.fail_under.map(|wanted| Floor::of(wanted, &agreement));
+    let told = || {
+        let replayed = replayed.as_ref().map(replayed::text);
+        let parts = [replayed, floor.as_ref().map(Floor::text)].into_iter().flatten();
+        parts.fold(text(&agreement), |text, part| format!("{text}\n{part}"))
+    };
+    let answer = || {
+        let mut value = to_json(&agreement);
+        value["replay"] = json!(replayed.as_ref().map(replayed::to_json));
+        if let Some(floor) = &floor {
+            value["floor"] = floor.json();
+        }
+        value
+    };
+    let title = format!("{} and the recording {}", agreement.kernel, ShownPath(&agreement.trace));
+    exports.answer(&title, (&provenance, &answer), (args.format, PageStyle::Fairlab), [&told; 2])?;
+    floor.map_or(Ok(()), |floor| floor.outcome())
+}
+
+/// Tells what is amiss with a recording, a line each.
+fn tell_notes(agreement: &Agreement, kernel: &KnownKernel) {
     let shown = ShownPath(&agreement.trace);
-    for count in
-        agreement.import.troubles().iter().filter(|count| count.trouble.severity() > Severity::Warning)
-    {
+    let troubles = agreement.import.troubles();
+    for count in troubles.iter().filter(|count| count.trouble.severity() > Severity::Warning) {
         tell!("{shown}: {count}");
     }
     for unreadable in agreement.import.unreadable() {
@@ -73,22 +103,44 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     for note in agreement.notes.iter().chain(&kernel.left_out) {
         tell!("{shown}: {note}");
     }
+}
+
+/// How the answer came about.
+fn provenance_of(agreement: &Agreement, replayed: Option<&Replayed>) -> Provenance {
     let provenance =
         provenance::here().reading(agreement.origin).by(Origin::Modelled).kernel(&agreement.kernel);
     let provenance = agreement.release.iter().fold(provenance, Provenance::kernel);
-    let floor = args.fail_under.map(|wanted| Floor::of(wanted, &agreement));
-    let told =
-        || text(&agreement) + &floor.as_ref().map_or(String::new(), |floor| format!("\n{}", floor.text()));
-    let answer = || {
-        let mut value = to_json(&agreement);
-        if let Some(floor) = &floor {
-            value["floor"] = floor.json();
+    replayed.iter().fold(provenance, |provenance, replayed| {
+        let provenance = provenance.seeds(replayed.seeds.iter().copied());
+        let sides = replayed.sides.iter();
+        sides.fold(provenance, |provenance, side| provenance.by(side.origin).kernel(&side.kernel))
+    })
+}
+
+/// Whether the words name a recording: one that is there, and is no workload.
+fn is_of_recording(args: &VerifyArgs) -> bool {
+    let [word] = args.words.as_slice() else { return false };
+    workloads::find(word).is_err() && (word == "-" || Path::new(word).exists())
+}
+
+/// The recording's replays, where they are wanted. One that nobody asked for is left out, with a line that says why, where it cannot be made.
+fn replay(
+    args: &VerifyArgs,
+    recording: &Path,
+    agreement: &Agreement,
+    other: Option<Kernel>,
+) -> Result<Option<Replayed>, CliError> {
+    let wish = ReplayWish::of(args);
+    if wish == ReplayWish::Never || wish == ReplayWish::WhereUseful && agreement.probed {
+        return Ok(None);
+    }
+    match replayed::replay(args, recording, agreement, other) {
+        Err(CliError::Bad { problem, .. }) if wish == ReplayWish::WhereUseful => {
+            tell!("not replayed: {problem}");
+            Ok(None)
         }
-        value
-    };
-    let title = format!("{} and the recording {shown}", agreement.kernel);
-    exports.answer(&title, (&provenance, &answer), (args.format, PageStyle::Fairlab), [&told; 2])?;
-    floor.map_or(Ok(()), |floor| floor.outcome())
+        made => made.map(Some),
+    }
 }
 
 /// Does what reads the trace once, while a terminal shows how far it is.

@@ -32,6 +32,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("native.md", "fairlab fidelity --booted", "builds a kernel: fidelity.rs"),
     ("own-machine.md", "fairlab calibrate", "takes a minute on an idle host: live.rs"),
     ("python.md", "/usr/bin/time fairlab run", "half an hour of virtual time, to compare how long it takes"),
+    ("trust.md", "fairlab verify", "builds a kernel: kernels_build.rs"),
     ("watch.md", "fairlab watch", "takes hours, or needs a kernel's repository: watch.rs"),
     ("boot.md", "fairlab", "boots kernels: boot.rs"),
 ];

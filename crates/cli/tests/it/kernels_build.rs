@@ -1,6 +1,7 @@
 //! `fairlab kernels build`: what it answers, what it refuses. Fetches Debian's sources of 6.1 once, and fails where it cannot.
 
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -198,6 +199,25 @@ fn a_tree_chooses_its_model_itself() {
     let backports = release["backports"].as_array().expect("names");
     assert!(backports.len() >= 10 && backports.contains(&Value::from("newidle-next")), "{backports:?}");
     assert!(release["kernel"].as_str().is_some_and(|name| name.ends_with("+preemptible")), "{release}");
+}
+
+/// What a replay on the model and on its tree's own code miss alike is no fault of the model's.
+#[test]
+fn a_recording_is_replayed_by_its_trees_own_code() {
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings/6.1-storm-2");
+    let line = format!("verify {} --against src:debian:6.1 --format json", recording.display());
+    let answer = answered(&line);
+    schema::holds(&answer, "verify-1");
+    let between = answer["replay"]["between_kernels"].as_array().expect("rows");
+    let apart = |metric: &str| {
+        let row = between.iter().find(|row| row["metric"] == metric).expect(metric);
+        row["distance"].as_f64().expect("a distance")
+    };
+    for (metric, most) in [("wakeup_latency_ns", 0.1), ("run_stretch_ns", 0.06), ("switches_per_s", 0.05)] {
+        assert!(apart(metric) < most, "{metric}: {between:?}");
+    }
+    let origins = answer["provenance"]["origin"].as_array().expect("several");
+    assert!(origins.contains(&Value::from("driven")), "{origins:?}");
 }
 
 #[test]

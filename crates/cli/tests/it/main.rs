@@ -25,6 +25,7 @@ mod mail;
 mod program;
 mod record;
 mod repeat;
+mod replayed;
 mod scenario;
 mod schema;
 mod schemas;

@@ -35,6 +35,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("summary DATA/perf-hackbench.data", "summary-1"),
     ("summary DATA/perf-lost.data", "summary-1"),
     ("verify DATA/recordings/6.12-nice-2", "verify-1"),
+    ("verify DATA/recordings/6.12-nice-2-probed", "verify-1"),
     ("convert DATA/perf-hackbench.data NEW/copy.pftrace", "convert-1"),
     ("view DATA/perf-lost.data NEW/run/v6.6/seed-1 --output NEW/view.html", "view-1"),
     ("kernels list", "kernels-1"),

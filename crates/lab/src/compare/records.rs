@@ -428,6 +428,8 @@ pub struct TraceCounts {
     pub kernel: String,
     /// The recorded host; empty where nothing tells it, and for records of no host.
     pub host: String,
+    /// What it says of kernel and machine.
+    pub system: System,
 }
 
 /// What happened in a trace, as counts: read once for how far it reaches, once for what happened.
@@ -506,7 +508,7 @@ fn counted(path: &Path, extent: &TraceExtent, cpus: u32, counts: RunCounts) -> T
     };
     let host = if has_seeds { String::new() } else { system.node.clone() };
     let seed = system.seed.filter(|_| has_seeds);
-    TraceCounts { group, counts, causes: None, seed, cpus, kernel, host }
+    TraceCounts { group, counts, causes: None, seed, cpus, kernel, host, system: system.clone() }
 }
 
 impl From<TraceCounts> for RunRecord {

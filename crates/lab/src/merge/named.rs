@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use fairlab_analysis::counts::{
     GroupThrottled, MoveCounts, NameCounts, NamePlacement, StackedTime, Unfairness,
 };
+use fairlab_analysis::histogram::Histogram;
 use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_event::Pid;
 use serde_json::{Map, Value, json};
@@ -46,6 +47,9 @@ pub(super) fn to_json(by_name: &BTreeMap<TaskSelector, NameCounts>) -> Value {
         let quota = counts.throttled.unwrap_or_default();
         for (name, time) in [("throttled_some_cpu_ns", quota.some_cpu_ns), ("quota_ns", quota.quota_ns)] {
             fields.extend(time.map(|time| (name.to_string(), json!(time))));
+        }
+        if counts.run_stretches.total() > 0 {
+            fields.insert("run_stretch_ns".to_string(), histogram_json(&counts.run_stretches));
         }
         if !counts.ran_on.is_empty() {
             fields.insert("ran_on_ns".to_string(), json!(counts.ran_on));
@@ -118,6 +122,10 @@ fn read_one(fields: &Value) -> Option<NameCounts> {
         fork_wait: read_fork_wait(fields)?,
         preemption_wait: read_histogram(fields.get("preemption_wait_ns")?)?,
         throttled_wait: read_histogram(fields.get("throttled_wait_ns")?)?,
+        run_stretches: match known("run_stretch_ns") {
+            Some(stretches) => read_histogram(stretches)?,
+            None => Histogram::default(),
+        },
         placement,
         unfairness: known("unfairness").and_then(unfairness),
         throttled: number("throttled_ns").map(|throttled_ns| GroupThrottled {
@@ -171,6 +179,7 @@ mod tests {
             ..NameCounts::default()
         };
         counts.wakeup_latency.record(12);
+        counts.run_stretches.record(30);
         let whose = [
             TaskSelector::parse("a"),
             TaskSelector::parse("/a"),

@@ -7,6 +7,7 @@ mod counters;
 mod hostile;
 mod made;
 mod mixes;
+mod own_abilities;
 mod own_domains;
 mod own_kernel;
 mod replay;

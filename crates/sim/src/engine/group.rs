@@ -7,7 +7,7 @@ use super::Engine;
 use super::administration::tell_groups_cpus;
 use crate::scheduler_core::SchedulerCore;
 use crate::workload::Workload;
-use crate::workload::cgroup::{GroupSpec, effective_cpus};
+use crate::workload::cgroup::{GroupFile, GroupSpec, effective_cpus};
 
 impl<C: SchedulerCore> Engine<C> {
     /// Why `workload` cannot run here, if it cannot, and what to do about it: the machine lacks a CPU that it names, or the
@@ -21,7 +21,14 @@ impl<C: SchedulerCore> Engine<C> {
             );
             return Some((problem, "take another machine, or name CPUs that it has"));
         }
-        let (groups, name) = (workload.groups(), self.core.name());
+        let (mut groups, name) = (workload.groups(), self.core.name());
+        for (group, file) in workload.group_writes() {
+            match (groups.get_mut(group), file) {
+                (Some(group), GroupFile::Idle(true)) => group.idle = true,
+                (Some(group), GroupFile::Max(limit)) if limit.burst() > Ns::ZERO => group.max = limit,
+                _ => {}
+            }
+        }
         let lacks = |file: &str, group: &GroupSpec| {
             let problem = format!("kernel {name} has no {file}, which group '{}' needs", group.name);
             (problem, "leave the file out, or take a kernel that has it")

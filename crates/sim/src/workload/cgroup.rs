@@ -234,6 +234,11 @@ impl Workload for InGroups {
         self.groups.iter().cloned().chain(inner).collect()
     }
 
+    fn group_writes(&self) -> Vec<(usize, GroupFile)> {
+        let below = self.groups.len();
+        self.inner.group_writes().into_iter().map(|(group, file)| (group + below, file)).collect()
+    }
+
     fn main_thread(&self) -> ThreadSpec {
         let spec = self.placed(self.inner.main_thread());
         ThreadSpec { group: Some(spec.group.unwrap_or(self.groups.len() - 1)), ..spec }

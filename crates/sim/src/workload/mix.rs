@@ -23,7 +23,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::{CpuMask, Policy};
 
 use crate::workload::administration::Administration;
-use crate::workload::cgroup::GroupSpec;
+use crate::workload::cgroup::{GroupFile, GroupSpec};
 use crate::workload::{Action, MemberProgress, ThreadId, ThreadSpec, View, Workload};
 use agenda::{Agenda, LauncherAction};
 use member::MixMember;
@@ -196,6 +196,14 @@ impl Workload for Mix {
 
     fn groups(&self) -> Vec<GroupSpec> {
         self.groups.clone()
+    }
+
+    fn group_writes(&self) -> Vec<(usize, GroupFile)> {
+        let of_member = |member: &MixMember| {
+            let writes = member.workload.group_writes().into_iter();
+            writes.filter_map(|(group, file)| Some((member.group_of(group)?, file))).collect::<Vec<_>>()
+        };
+        self.agenda.group_writes().chain(self.members.iter().flat_map(of_member)).collect()
     }
 
     fn named_cpus(&self) -> CpuMask {

@@ -26,7 +26,12 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
     if !args.words.is_empty() && workloads::helped(&args.words)? {
         return Ok(());
     }
-    let kernel = args.kernel.as_deref().unwrap_or(against);
+    let Some(kernel) = args.kernel.as_deref() else {
+        return Err(CliError::bad(
+            "a workload is compared on two kernels, and --against names one",
+            "name the one that follows with --kernel; a recording is replayed on that of --against alone",
+        ));
+    };
     let both_built = [kernel, against].into_iter().all(|name| origin_of(name) == Origin::Driven);
     let need = if both_built { KernelNeed::Seeds } else { KernelNeed::ChangeLog };
     let model = Kernel::parse_for(kernel, need, "verify --kernel")?;
@@ -50,7 +55,7 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
         .as_ref()
         .map_or_else(|| machines::find(DEFAULT_MACHINE), |setting| Ok(setting.machine.clone()))?;
     let model = built_alike(model, &leads, &machine, &stop)?;
-    let wanted = args.cases.unwrap_or(args.seeds);
+    let wanted = args.cases.unwrap_or_else(|| args.seeds.unwrap_or(1));
     let followed = {
         let line = ProgressLine::new("verify");
         let show = |done| line.show(done);

@@ -66,10 +66,18 @@ impl Agenda {
             .any(|(_, deed)| matches!(deed, LauncherAction::Write { .. } | LauncherAction::Move { .. }))
     }
 
+    /// What is written to groups' files.
+    pub fn group_writes(&self) -> impl Iterator<Item = (usize, GroupFile)> {
+        self.left.iter().filter_map(|(_, deed)| match deed {
+            LauncherAction::Write { group, file } => Some((*group, *file)),
+            _ => None,
+        })
+    }
+
     /// CPUs that are written to groups' files.
     pub fn named_cpus(&self) -> CpuMask {
-        let cpus = self.left.iter().filter_map(|(_, deed)| match deed {
-            LauncherAction::Write { file: GroupFile::Cpus(cpus), .. } => *cpus,
+        let cpus = self.group_writes().filter_map(|(_, file)| match file {
+            GroupFile::Cpus(cpus) => cpus,
             _ => None,
         });
         cpus.fold(CpuMask::EMPTY, |all, cpus| all.or(&cpus))
