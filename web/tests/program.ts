@@ -74,6 +74,11 @@ export async function open(page: Page, path: string): Promise<void> {
   await expect(page.locator("html")).toHaveAttribute("data-drawn", "true");
 }
 
+/** How wide the names of a page of traces are. */
+export async function labelsOf(page: Page): Promise<number> {
+  return (await page.locator(".heads").first().boundingBox())!.width;
+}
+
 /** It can be read in both colours, and on a narrow screen. */
 export async function reads(page: Page): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {

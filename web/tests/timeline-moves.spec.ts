@@ -2,12 +2,9 @@
 
 import { join } from "node:path";
 import { expect, type Page } from "@playwright/test";
-import { fairlab, open, test } from "./program.js";
+import { fairlab, labelsOf, open, test } from "./program.js";
 
 const HACKBENCH = "testdata/perf-hackbench.data";
-
-/** How wide the names are. */
-const LABELS = 190;
 
 /** What is looked at, as the address says it. */
 async function view(page: Page): Promise<string> {
@@ -25,7 +22,8 @@ test("a line under the pointer goes through both traces, with its time", async (
   await expect(cursor).toBeHidden();
   const box = (await page.locator("canvas.lanes").first().boundingBox())!;
   const end = Number((await view(page)).split(",")[1]);
-  await page.mouse.move(box.x + LABELS + (box.width - LABELS) / 4, box.y + 100);
+  const labels = await labelsOf(page);
+  await page.mouse.move(box.x + labels + (box.width - labels) / 4, box.y + 100);
   const told = Number(/^([\d.]+) ms$/.exec(await cursor.innerText())![1]) * 1e6;
   expect(Math.abs(told / (end / 4) - 1)).toBeLessThan(0.01);
   const line = (await cursor.boundingBox())!;
@@ -36,7 +34,7 @@ test("a line under the pointer goes through both traces, with its time", async (
   await page.mouse.wheel(0, -120);
   await expect.poll(() => view(page)).not.toBe(`0,${end}`);
   await expect(cursor).toBeVisible();
-  await page.mouse.move(box.x + LABELS / 2, box.y + 100);
+  await page.mouse.move(box.x + labels / 2, box.y + 100);
   await expect(cursor).toBeHidden();
 });
 
@@ -78,11 +76,12 @@ test("a measured time tells who ran in it", async ({ page, folder }) => {
   fairlab("view", HACKBENCH, "-o", path);
   await open(page, path);
   const box = (await page.locator("canvas.lanes").boundingBox())!;
-  const quarter = (box.width - LABELS) / 4;
+  const labels = await labelsOf(page);
+  const quarter = (box.width - labels) / 4;
   await page.keyboard.down("Shift");
-  await page.mouse.move(box.x + LABELS + quarter, box.y + 80);
+  await page.mouse.move(box.x + labels + quarter, box.y + 80);
   await page.mouse.down();
-  await page.mouse.move(box.x + LABELS + 2 * quarter, box.y + 80, { steps: 4 });
+  await page.mouse.move(box.x + labels + 2 * quarter, box.y + 80, { steps: 4 });
   await page.mouse.up();
   await page.keyboard.up("Shift");
   const told = page.locator(".selection");
@@ -103,18 +102,19 @@ test("CPUs show where the selected task ran", async ({ page, folder }) => {
   await open(page, path);
   await page.keyboard.press("f");
   await expect.poll(() => view(page)).toMatch(/^0,/);
+  const labels = await labelsOf(page);
   /** How many pixels of ink the first three lines of CPU 0's row have; a selected task and its heading stand above. */
   const ink = (): Promise<number> =>
-    page.locator("canvas.lanes").evaluate((canvas) => {
+    page.locator("canvas.lanes").evaluate((canvas, left) => {
       const lanes = canvas as HTMLCanvasElement;
-      const [left, top, height] = [190, 26 + 26 + 22 + 26, 3];
+      const [top, height] = [26 + 26 + 22 + 26, 3];
       const context = new OffscreenCanvas(lanes.width, height).getContext("2d", { willReadFrequently: true })!;
       context.drawImage(lanes, -left, -top);
       const { data } = context.getImageData(0, 0, lanes.width - left, height);
       let dark = 0;
       for (let at = 0; at < data.length; at += 4) if (data[at]! < 60 && data[at + 1]! < 60 && data[at + 2]! < 60 && data[at + 3]! > 200) dark += 1;
       return dark;
-    });
+    }, labels);
   await page.locator("#search").fill("10929");
   await page.locator("#search").press("Enter");
   await expect.poll(ink).toBeGreaterThan(100);

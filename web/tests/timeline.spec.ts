@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type Page } from "@playwright/test";
-import { fairlab, open, test } from "./program.js";
+import { fairlab, labelsOf, open, test } from "./program.js";
 
 const HACKBENCH = "testdata/perf-hackbench.data";
 
@@ -19,9 +19,9 @@ async function view(page: Page): Promise<Seen> {
   return { from, to };
 }
 
-/** Waits until the view has come to rest and every switch is drawn. */
+/** Waits until the view has come to rest and each switch is drawn. */
 async function settled(page: Page): Promise<void> {
-  await expect(page.getByRole("status")).toContainText("every switch");
+  await expect(page.getByRole("status")).toContainText("each switch is drawn");
 }
 
 test("a trace opens from a file, on its worst wait, with its CPUs", async ({ page, folder }) => {
@@ -131,7 +131,8 @@ test("a task is found, and a slice tells its facts", async ({ page, folder }) =>
   await settled(page);
   const box = (await page.locator("canvas.lanes").boundingBox())!;
   // Below ruler and heading stands the task; in the middle of the view it waits.
-  await page.mouse.click(box.x + 190 + (box.width - 190) / 2, box.y + 26 + 26 + 10);
+  const labels = await labelsOf(page);
+  await page.mouse.click(box.x + labels + (box.width - labels) / 2, box.y + 26 + 26 + 10);
   await expect(page.locator(".selection")).toContainText("Selected slice");
   await expect(page.locator(".selection")).toContainText("Thread id");
   await expect(page.locator(".selection")).toContainText("Waited");
@@ -143,7 +144,7 @@ test("a time is measured", async ({ page, folder }) => {
   await open(page, path);
   const seen = await view(page);
   const box = (await page.locator("canvas.lanes").boundingBox())!;
-  const labels = 190;
+  const labels = await labelsOf(page);
   const quarter = (box.width - labels) / 4;
   await page.keyboard.down("Shift");
   await page.mouse.move(box.x + labels + quarter, box.y + 80);

@@ -10,6 +10,7 @@
 //! Must not know: how pictures are drawn, how stretches are kept.
 
 mod course;
+mod held;
 mod names;
 mod stretch;
 #[cfg(test)]
@@ -18,11 +19,13 @@ mod tests;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Place, Sink, System, UntypedTracepoint};
 
 use crate::explain::story::CpuMode;
+use crate::throttling::ThrottleChange;
 use crate::tracker::{
     CPUS_MAX, Departure, EndedWait, EnteredCpu, LeftCpu, TrackedTaskPhase, Tracker, TrackerChange, WaitCause,
 };
 use crate::{Census, MissingEvents, Needs};
 pub use course::{LaneSeries, LaneSums};
+use held::HeldSpans;
 use names::LaneNames;
 pub use names::{LaneTask, TaskSet};
 pub use stretch::{
@@ -105,6 +108,7 @@ pub struct Lanes<F: FnMut(LaneStretch)> {
     lanes: Vec<Lane>,
     rests: Vec<OffCpuTask>,
     names: LaneNames,
+    held: HeldSpans,
     stretch: LaneStretch,
     give: F,
     frequencies: Vec<(Ns, Cpu, u32)>,
@@ -134,6 +138,7 @@ impl<F: FnMut(LaneStretch)> Lanes<F> {
             lanes: Vec::new(),
             rests: Vec::new(),
             names: LaneNames::default(),
+            held: HeldSpans::default(),
             stretch: LaneStretch::default(),
             give,
             frequencies: Vec::new(),
@@ -165,6 +170,7 @@ impl<F: FnMut(LaneStretch)> Lanes<F> {
             lane.depth = lane.waiting + u32::from(lane.what.task().is_some());
         }
         self.names.begin_at(now);
+        self.held.begin_at(now);
         self.switches = 0;
         (self.marks, self.mark_count) = (Vec::new(), 0);
         self.open_stretch(now);
@@ -197,11 +203,15 @@ impl<F: FnMut(LaneStretch)> Lanes<F> {
         for cpu in 0..self.lanes.len() {
             self.end_slice(cpu, span.1);
         }
-        let Lanes { tracker, lanes, rests, mut names, .. } = self;
+        self.end_held(span.1);
+        let Lanes { tracker, lanes, rests, mut names, mut held, .. } = self;
         for (task, rest) in (0..).zip(&rests) {
             names.end(task, tracker.task(task), rest.left.map(|(how, _)| how));
         }
-        let (tasks, sets) = names.finish(&tracker);
+        let (mut tasks, sets) = names.finish(&tracker);
+        for (number, task) in (0..).zip(&mut tasks) {
+            task.throttled = held.take(number);
+        }
         Ok(LanesReport {
             span,
             events: self.census.total(),
@@ -385,6 +395,43 @@ impl<F: FnMut(LaneStretch)> Lanes<F> {
         self.look_at(event.cpu, event.time, leaving, wait);
     }
 
+    /// What the latest event changed in which tasks are throttled.
+    fn hear_throttling(&mut self, change: &TrackerChange, now: Ns) {
+        if !self.tracker.throttling().tells() {
+            return;
+        }
+        for place in 0..self.tracker.throttling().changes().len() {
+            let change = self.tracker.throttling().changes()[place];
+            let to = if let ThrottleChange::Back { to, .. } = change { to } else { now };
+            for task in 0..self.tracker.task_count() {
+                let waits_on = self.tracker.task(task).waits_on().filter(|cpu| change.cpu() == Some(*cpu));
+                if waits_on
+                    .is_some_and(|cpu| !self.tracker.throttling().holds(self.tracker.task(task).pid, cpu))
+                {
+                    self.held.up_to(task, self.tracker.throttled_so_far(task), to);
+                }
+            }
+        }
+        let ends = match change {
+            TrackerChange::Moved { task, .. } | TrackerChange::Queued { task, .. } => Some(*task),
+            TrackerChange::Switched { entered, .. } => entered.map(|entered| entered.task),
+            _ => None,
+        };
+        if let Some(task) = ends {
+            self.held.up_to(task, self.tracker.throttled_so_far(task), now);
+        }
+    }
+
+    /// Who is throttled when the trace ends is so until then.
+    fn end_held(&mut self, end: Ns) {
+        self.tracker.end_at(end);
+        for task in 0..self.tracker.task_count() {
+            if self.tracker.task(task).waits_on().is_some() {
+                self.held.up_to(task, self.tracker.throttled_so_far(task), end);
+            }
+        }
+    }
+
     /// What an event tells beside what tasks do.
     fn hear(&mut self, event: &Event<'_>) {
         match &event.kind {
@@ -432,6 +479,7 @@ impl<F: FnMut(LaneStretch)> Sink for Lanes<F> {
             self.stretch.from = start;
         }
         self.hear(event);
+        self.hear_throttling(&change, event.time);
         for place in 0..self.tracker.vanished().len() {
             let task = self.tracker.vanished()[place].task;
             self.rest(task).left = None;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use fairlab_analysis::explain::story::Story;
+use fairlab_analysis::explain::story::{Story, WaitCause};
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::selector::TraceSelector;
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System};
@@ -117,6 +117,8 @@ impl RanKeeper {
                 "start": story.start.0,
                 "end": story.end.0,
                 "stays": stays.collect::<Vec<_>>(),
+                "began": began(story),
+                "throttled": throttled(story).0,
             },
             "text": story.to_string(),
         })
@@ -148,6 +150,29 @@ impl RanKeeper {
         }
         (from, to, seen)
     }
+}
+
+/// How a wait began, in a word.
+fn began(story: &Story) -> &'static str {
+    match story.cause {
+        WaitCause::Wakeup => "woken",
+        WaitCause::New => "new",
+        WaitCause::PreemptedInKernel | WaitCause::Preempted => "preempted",
+        WaitCause::Yielded => "yielded",
+        WaitCause::LeftRunnable => "left runnable",
+    }
+}
+
+/// For how long a group of the task was throttled: spans of groups above each other overlap.
+fn throttled(story: &Story) -> Ns {
+    let mut spans = story.throttled.iter().map(|span| (span.from, span.to)).collect::<Vec<_>>();
+    spans.sort_unstable();
+    let (mut sum, mut until) = (Ns::ZERO, Ns::ZERO);
+    for (from, to) in spans {
+        sum = sum.saturating_add(to.since(from.max(until)));
+        until = until.max(to);
+    }
+    sum
 }
 
 /// A wait, and a quarter of it on either side.

@@ -156,6 +156,7 @@ impl TimelineDrawing {
         let mut blob = PieceBlob::default();
         let courses = courses::put(&mut blob, &report);
         let frequencies = courses::put_frequencies(&mut blob, &report);
+        let throttled = courses::put_throttled(&mut blob, &report);
         let stories = explanation
             .stories
             .iter()
@@ -183,6 +184,7 @@ impl TimelineDrawing {
             }),
             "courses": courses,
             "frequencies": frequencies,
+            "throttled": throttled,
             "stretches": stretches,
             "marks": report.marks.iter().map(|(time, text)| json!([time.since(start).0, text])).collect::<Vec<_>>(),
             "mark_count": report.mark_count,

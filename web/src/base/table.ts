@@ -14,6 +14,8 @@ export interface Column {
   /** Numbers stand to the right. */
   readonly figures?: boolean;
   readonly class?: string;
+  /** What the words of the head mean. */
+  readonly title?: string;
   /** What stands in the head beside its words. */
   readonly beside?: Child;
 }
@@ -36,7 +38,9 @@ const FIRST = 100;
 function cellOf(cell: Cell | string, column: Column | undefined, isHead: boolean): HTMLElement {
   const show = typeof cell === "string" ? shown(cell) : cell.show;
   const classes = [column?.figures === true ? "figure-cell" : "", column?.class ?? ""].join(" ").trim();
-  return isHead ? h("th", { scope: "row", class: classes || undefined }, show) : h("td", { class: classes || undefined }, show);
+  // On a narrow screen a value may stand without its column's head.
+  const label = shown(column?.head ?? "");
+  return isHead ? h("th", { scope: "row", class: classes || undefined }, show) : h("td", { class: classes || undefined, "data-label": label || undefined }, show);
 }
 
 function keyOf(cell: Cell | string | undefined): number | string {
@@ -74,7 +78,7 @@ export function table(options: TableOptions): HTMLElement {
 
   function headOf(column: Column, place: number): HTMLElement {
     const classes = [column.figures === true ? "figure-cell" : "", column.class ?? ""].join(" ").trim();
-    const cell = h("th", { scope: "col", class: classes || undefined });
+    const cell = h("th", { scope: "col", class: classes || undefined, title: column.title });
     if (options.sorts !== true) {
       cell.append(shown(column.head), ...(column.beside instanceof Node ? [column.beside] : []));
       return cell;

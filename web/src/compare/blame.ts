@@ -57,6 +57,8 @@ export interface Waiting {
   readonly headline: string;
   /** Culprits in words, in their order. */
   readonly who: readonly string[];
+  /** What time for a quota is, where some of it is told. */
+  readonly quota: string | null;
   /** As `docs/schemas/blame-1.json` has it. */
   readonly waiting: {
     readonly waits: number;
@@ -106,6 +108,12 @@ function number(value: number): Cell {
   return { show: count(value), by: value };
 }
 
+/** What time for a quota is, behind another sentence, where some of it is told. */
+function quotaWords(sides: readonly Waiting[]): string {
+  const told = sides.find((side) => side.quota !== null)?.quota ?? "";
+  return told === "" ? "" : ` ${shown(told.replaceAll("`", ""))}`;
+}
+
 const figures = (head: string): Column => ({ head, figures: true });
 
 /** What had the CPU. */
@@ -113,12 +121,12 @@ export function culprits(from: Waiting): HTMLElement {
   const { tail, culprits: rows } = from.waiting;
   const hasTail = tail.waits * 10 <= from.waiting.waits;
   return table({
-    caption: `What had the CPU while tasks waited, by its share of all waiting${hasTail ? `, and of the ${count(tail.waits)} longest waits (${duration(tail.above_ns)} and more)` : ""}.`,
+    caption: `What had the CPU while tasks waited, by its share of all waiting${hasTail ? `, and of the ${count(tail.waits)} longest waits (${duration(tail.above_ns)} and more)` : ""}.${quotaWords([from])}`,
     columns: [{ head: "Who ran instead" }, figures("Share of the waiting"), ...(hasTail ? [figures("Share of the longest")] : []), figures("Time"), figures("Most in one wait"), figures("Beside an idle CPU")],
     rows: rows.map((row, at) => [from.who[at] ?? "", part(row.share), ...(hasTail ? [part(row.tail_share)] : []), time(row.time_ns), time(row.longest_ns), time(row.beside_idle_ns)]),
     sorts: true,
     first: FIRST,
-    class: "bars-table",
+    class: "bars-table stacks",
   });
 }
 
@@ -131,7 +139,7 @@ function worded(caption: string, head: string, rows: readonly Worded[]): Child {
     rows: rows.map((row) => [row.words, part(row.share), time(row.time_ns ?? row.wait_ns ?? 0)]),
     sorts: true,
     first: FIRST,
-    class: "bars-table",
+    class: "bars-table stacks",
   });
 }
 
@@ -142,7 +150,7 @@ function waiters(rows: readonly Waiter[]): HTMLElement {
     rows: rows.map((row) => [row.waiter, part(row.share), time(row.wait_ns), number(row.waits), time(row.longest_ns), time(row.ran_ns), number(row.tasks)]),
     sorts: true,
     first: FIRST,
-    class: "bars-table",
+    class: "bars-table stacks",
   });
 }
 
@@ -154,7 +162,7 @@ function wakers(rows: readonly Waker[]): Child {
     rows: rows.map((row) => [row.waker, row.wakee, part(row.share), time(row.wait_ns), number(row.waits), time(row.longest_ns)]),
     sorts: true,
     first: FIRST,
-    class: "bars-table",
+    class: "bars-table stacks",
   });
 }
 
@@ -167,7 +175,7 @@ function places(rows: readonly Place[]): Child {
     rows: rows.map((row) => [name(row.slept_in), name(row.woken_in), part(row.share), time(row.wait_ns), number(row.waits), time(row.longest_ns)]),
     sorts: true,
     first: FIRST,
-    class: "bars-table",
+    class: "bars-table stacks",
   });
 }
 
@@ -188,7 +196,7 @@ function sums(from: Waiting, title: string, at: number): HTMLElement[] {
   ];
 }
 
-function changes(answer: Blamed): HTMLElement[] {
+function changes(answer: Blamed, quota: string): HTMLElement[] {
   const { change } = answer;
   if (change === null) return [];
   const unit = change.by_run_time ? "in each second that the tasks ran" : "in each wait";
@@ -203,12 +211,12 @@ function changes(answer: Blamed): HTMLElement[] {
     rows.length === 0
       ? null
       : table({
-          caption: `Waiting ${unit}.`,
+          caption: `Waiting ${unit}.${rows === change.culprits ? quota : ""}`,
           columns: [{ head }, figures("Change"), figures("Before"), figures("After")],
           rows: rows.map((row) => [row.words, bar(row), time(value(row, "before")), time(value(row, "after"))]),
           sorts: true,
           first: FIRST,
-          class: "bars-table",
+          class: "bars-table stacks",
         });
   return [section("changes", "What differs", one("Who ran instead", change.culprits), one("Rule", change.rules), one("Ended when", change.ends))];
 }
@@ -219,6 +227,6 @@ export function blamed(answer: Blamed, parts: PageParts): Drawn {
   const title = (from: Waiting): string => (sides.length > 1 ? `: ${shown(from.trace)}` : "");
   return {
     findings: sides.map((from) => finding(sides.length > 1 ? `${from.trace}: ${from.headline}` : from.headline)),
-    sections: [...changes(answer), ...sides.flatMap((from, at) => sums(from, title(from), at))],
+    sections: [...changes(answer, quotaWords(sides)), ...sides.flatMap((from, at) => sums(from, title(from), at))],
   };
 }

@@ -23,6 +23,10 @@ export interface Excerpt {
     readonly end: number;
     /** CPU, from, to. */
     readonly stays: readonly (readonly [number, number, number])[];
+    /** How it began: `woken`, `new`, `preempted`, `yielded`, `left runnable`. */
+    readonly began: string;
+    /** For how long of it the task's group was throttled. */
+    readonly throttled: number;
   };
   readonly text: string;
 }
@@ -134,6 +138,19 @@ function legendOf(kinds: readonly Kind[]): HTMLElement {
   return h("ul", { class: "legend", "aria-label": "Tasks" }, ...kinds.map(key));
 }
 
+/** Which kind of wait it is, beside the metrics that count such waits. */
+function kindWords({ wait }: Excerpt): string {
+  const length = duration(wait.end - wait.start);
+  const quota = wait.throttled > 0 ? ` For ${duration(wait.throttled)} of it its group had used up its quota.` : "";
+  const BEGUN: Readonly<Record<string, string>> = {
+    woken: `A wakeup latency of ${length}: it began with a wakeup.`,
+    new: `A fork wait of ${length}: the task was new. No wakeup latency counts it.`,
+    preempted: `A wait of ${length} after a preemption: the task was not woken, so no wakeup latency counts it.`,
+    yielded: `A wait of ${length} after a yield: the task was not woken, so no wakeup latency counts it.`,
+  };
+  return `${BEGUN[wait.began] ?? `A wait of ${length}: the task left its CPU runnable, so no wakeup latency counts it.`}${quota}`;
+}
+
 /** The longest wait of a run, drawn, and told in words. */
 export function excerpt(from: Excerpt): HTMLElement {
   const left = from.cpus_in_all - from.cpus.length;
@@ -147,6 +164,7 @@ export function excerpt(from: Excerpt): HTMLElement {
     "div",
     { class: "kept-whole" },
     h("h3", {}, h("bdi", {}, shown(from.name))),
+    h("p", { class: "kind" }, kindWords(from)),
     legendOf(kindsOf(from).kinds),
     figure(caption, responsive((width) => chart(from, width)), barTable(from)),
     h("pre", { class: "story" }, from.text.trimEnd().split("\n").map(shown).join("\n")),

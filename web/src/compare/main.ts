@@ -24,7 +24,7 @@ import { digests, runs } from "./runs.js";
 import { swept } from "./sweep.js";
 import { distribution } from "./times.js";
 import type { Attributed, Comparison, Metric, PageParts } from "./types.js";
-import { badge, byKernel, tallyLine, verdicts } from "./verdicts.js";
+import { badge, byKernel, ratioWords, tallyLine, verdicts } from "./verdicts.js";
 import { explained, latencies, summed } from "./waits.js";
 import { differs, largestFirst, sentence, verdictOf } from "./words.js";
 
@@ -149,6 +149,7 @@ function setting(answer: Comparison | Attributed, workload: string | undefined):
 function reading(answer: Comparison): HTMLElement {
   const margin = `${(answer.margin * 100).toPrecision(2).replace(/\.0$/, "")} %`;
   const rows: [string, string][] = [
+    ["ratio", `${ratioWords(answer.metrics)} Where a run's value is 0, it is the ratio of the means.`],
     ["better, worse", "The whole interval lies on that side of no difference, and the difference stands among so many metrics."],
     ["changed", "As better and worse, where neither side is better."],
     ["equivalent", `The whole interval lies within ${margin} of no difference.`],
@@ -199,6 +200,9 @@ const DRAWS: Readonly<Record<string, Draws>> = {
 
 const PLAIN: Drawn = { findings: [], sections: [] };
 
+/** Which waits are drawn: figures above them may be of wakeups alone. */
+const ANY_WAIT = "These are waits of any kind: after a wakeup, after a preemption, or for a group's quota. A wakeup latency counts only the time from a wakeup until the task runs.";
+
 /** Sections of what a page has beside its answer: published values, waits that are drawn, distributions. */
 async function partSections(parts: PageParts): Promise<HTMLElement[]> {
   const times = (await Promise.all((parts.distributions ?? []).map(distribution))).filter((each) => each !== null);
@@ -206,7 +210,7 @@ async function partSections(parts: PageParts): Promise<HTMLElement[]> {
   const excerpts = parts.excerpts ?? [];
   return [
     ...(pictures.length > 0 ? [section("pictures", "Published and measured", colourKey(), ...pictures)] : []),
-    ...(excerpts.length > 0 ? [section("excerpts", excerpts.length > 1 ? "The longest waits" : "The longest wait", ...excerpts.map(excerpt))] : []),
+    ...(excerpts.length > 0 ? [section("excerpts", excerpts.length > 1 ? "The longest waits" : "The longest wait", h("p", {}, ANY_WAIT), ...excerpts.map(excerpt))] : []),
     ...(times.length > 0 ? [section("distributions", "Distributions", ...times)] : []),
   ];
 }

@@ -6,7 +6,8 @@ import { legend } from "../base/chart.js";
 import type { Provenance } from "../base/page.js";
 import { table } from "../base/table.js";
 import type { PageParts } from "./types.js";
-import { spoken } from "./words.js";
+import { directed } from "./verdicts.js";
+import { spoken, unitWords } from "./words.js";
 
 /** A run, as `docs/schemas/run-1.json` has it. */
 export interface Run {
@@ -48,6 +49,16 @@ function headlines(answer: Runs): string[] {
   return wanted.flatMap((one) => names.find((name) => one.test(name)) ?? []);
 }
 
+/** What a number that is read first counts: a wakeup latency is only one kind of wait. */
+function countsWords(name: string): string {
+  return plainOf(name).startsWith("wakeup_latency_ns_") ? "from wakeup to running" : unitWords(name);
+}
+
+/** A metric's name without whose it is. */
+function plainOf(name: string): string {
+  return name.slice(name.lastIndexOf(" ") + 1);
+}
+
 /** What each kernel's runs come to, in the numbers that are read first. */
 function figures(answer: Runs): HTMLElement {
   const kernels = kernelsOf(answer);
@@ -57,7 +68,8 @@ function figures(answer: Runs): HTMLElement {
       const mean = all.reduce((sum, value) => sum + value, 0) / Math.max(1, all.length);
       return h("dd", { class: `side-${place % 5}` }, all.length === 0 ? "-" : metric(name, mean), h("span", { class: "unseen" }, shown(` with ${kernel}`)));
     });
-    return h("div", {}, h("dt", {}, breakable(spoken(name))), ...values);
+    const counts = countsWords(name);
+    return h("div", {}, h("dt", {}, breakable(spoken(name)), counts === "" ? null : h("span", { class: "unit" }, counts)), ...values);
   };
   return h("dl", { class: "figures" }, ...headlines(answer).map(one));
 }
@@ -83,7 +95,7 @@ function metrics(answer: Runs): HTMLElement {
     table({
       caption: isApart ? "What each run measured." : `Means of ${Math.max(...kernels.map((kernel) => answer.runs.filter((run) => run.kernel === kernel).length))} runs a kernel, and between which values they lie.`,
       columns: [{ head: "Metric" }, ...head.map((each) => ({ head: each, figures: true, class: "name-head" }))],
-      rows: names.map((name) => [{ show: h("bdi", { class: "metric" }, shown(name)), by: name }, ...values(name).map((all) => (all.length === 0 ? "-" : { show: spread(name, all), by: all[0] }))]),
+      rows: names.map((name) => [directed(name, undefined), ...values(name).map((all) => (all.length === 0 ? "-" : { show: spread(name, all), by: all[0] }))]),
     }),
   );
 }

@@ -7,7 +7,8 @@ import { gridChart, seriesChart, type SeriesPoint } from "../base/series.js";
 import { table } from "../base/table.js";
 import { many, notice, section, type Drawn } from "./drawn.js";
 import type { PageParts } from "./types.js";
-import { spoken } from "./words.js";
+import { badge } from "./verdicts.js";
+import { changeOf, largestFirst, spoken, verdictWords } from "./words.js";
 
 interface QueryRow {
   readonly group: Readonly<Record<string, string>>;
@@ -20,6 +21,21 @@ interface QueryRow {
   readonly deviation: number | null;
   readonly one_course: boolean;
   readonly two_modes: boolean;
+}
+
+/** How a kernel's runs of a setting compare with the first kernel's (crates/cli/src/commands/sweep/changes.rs). */
+export interface KernelChange {
+  /** The setting, without its kernel. */
+  readonly setting: Readonly<Record<string, string>>;
+  readonly metric: string;
+  readonly baseline: string;
+  readonly kernel: string;
+  readonly baseline_mean: number;
+  readonly mean: number;
+  readonly ratio: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly verdict: string;
 }
 
 /** `docs/schemas/query-1.json`. */
@@ -126,6 +142,30 @@ function extremes(rows: readonly QueryRow[], columns: readonly Parameter[]): str
   return `${spoken(least.metric)} is least with ${where(least)}: ${metric(least.metric, least.mean)}; greatest with ${where(most)}: ${metric(most.metric, most.mean)}${times}.`;
 }
 
+/** Where a kernel is better and where it is worse, the largest change that is sure of each: one alone would hide the other. */
+function kernelWords(name: string, parts: PageParts, columns: readonly Parameter[]): HTMLElement[] {
+  const rows = (parts.changes ?? []).filter((row) => row.metric === name);
+  const varying = columns.filter((column) => column.values.length > 1 && column.name !== "kernel");
+  const where = (row: KernelChange): string => varying.map((column) => `${column.name} ${row.setting[column.name] ?? ""}`).join(", ");
+  const told = (row: KernelChange): readonly Child[] => {
+    const at = where(row);
+    const change = row.ratio === null ? "other" : changeOf(row.ratio, row.low, row.high, row.baseline);
+    const words = `${spoken(name)} ${change}, ${metric(name, row.mean)} instead of ${metric(name, row.baseline_mean)}${at === "" ? "" : `, with ${at}`}`;
+    return [h("bdi", {}, shown(words)), " ", badge(row.verdict, verdictWords(row.verdict))];
+  };
+  const kernels = [...new Set(rows.map((row) => row.kernel))];
+  return kernels.map((kernel) => {
+    const own = rows.filter((row) => row.kernel === kernel);
+    const [better, worse, changed] = ["better", "worse", "changed"].map((verdict) => largestFirst(own.filter((row) => row.verdict === verdict)));
+    const head = [better, worse, changed].flatMap((list) => (list === undefined || list.length === 0 ? [] : [list]));
+    const baseline = own[0]?.baseline ?? "";
+    const tally = `better in ${better?.length ?? 0} of ${many(own.length, "setting")}, worse in ${worse?.length ?? 0}${changed === undefined || changed.length === 0 ? "" : `, changed in ${changed.length}`}`;
+    if (head.length === 0) return h("p", { class: "finding" }, shown(`${kernel}: no difference from ${baseline} is sure in any of ${many(own.length, "setting")}.`));
+    const largest = head.map((list) => h("li", {}, ...told(list[0]!)));
+    return h("div", { class: "sure" }, h("p", { class: "finding" }, shown(`${kernel} against ${baseline}, for sure: ${tally}. ${head.length > 1 ? "The largest of each" : "The largest"}:`)), h("ul", { class: "sentences" }, ...largest));
+  });
+}
+
 /** The page of a setting's run, in a folder of pages. */
 function pageOf(row: QueryRow, pages: PageParts["pages"]): string | undefined {
   return pages?.find(({ group }) => Object.entries(row.group).every(([name, value]) => group[name] === value))?.page;
@@ -143,8 +183,8 @@ function valueTable(rows: readonly QueryRow[], all: readonly Parameter[], pages:
   const place = (row: QueryRow, column: Parameter): number => rank.get(column.name)?.get(row.group[column.name] ?? "") ?? 0;
   const sorted = [...rows].sort((one, other) => columns.map((column) => place(one, column) - place(other, column)).find((order) => order !== 0) ?? 0);
   return table({
-    caption: "Values of each setting's cells.",
-    columns: [...columns.map((column) => ({ head: column.name, figures: isNumeric(column), class: isNumeric(column) ? "" : "setting-cell" })), ...["cells", "mean", "deviation", "median", "least", "greatest"].map((head) => ({ head, figures: true })), ...(hasRemarks ? [{ head: "remark" }] : []), ...(pages === undefined ? [] : [{ head: "Run" }])],
+    caption: pages === undefined ? "Values of each setting's cells." : "Values of each setting's cells. A row's link leads to one of them alone: the run of its first seed.",
+    columns: [...columns.map((column) => ({ head: column.name, figures: isNumeric(column), class: isNumeric(column) ? "" : "setting-cell" })), ...["cells", "mean", "deviation", "median", "least", "greatest"].map((head) => ({ head, figures: true })), ...(hasRemarks ? [{ head: "remark" }] : []), ...(pages === undefined ? [] : [{ head: "Run of its first seed", class: "short" }])],
     rows: sorted.map((row) => [
       ...columns.map((column) => {
         const value = row.group[column.name] ?? "";
@@ -156,12 +196,13 @@ function valueTable(rows: readonly QueryRow[], all: readonly Parameter[], pages:
       ...(pages === undefined ? [] : [{ show: runLink(pageOf(row, pages), columns.map((column) => `${column.name} ${row.group[column.name] ?? ""}`).join(", ")) }]),
     ]),
     sorts: true,
+    class: "stacks",
   });
 }
 
 /** Links say of which setting their run is: a list of them is read without the table. */
 function runLink(page: string | undefined, setting: string): Child {
-  return page === undefined ? "-" : pageLink({ page, words: setting || "Run" });
+  return page === undefined ? "-" : pageLink({ page, words: setting === "" ? "first seed" : `${setting}, first seed` });
 }
 
 /** The page of a sweep, or of a question to one. */
@@ -172,7 +213,9 @@ export function swept(answer: Queried, parts: PageParts): Drawn {
   const columns = [...all.filter((column) => column.values.length > 1), ...all.filter((column) => column.values.length <= 1)];
   const { along, apart } = plan(columns);
   const place = h("div");
+  const sure = h("div", { class: "kernels", "aria-live": "polite" });
   const fill = (name: string): void => {
+    sure.replaceChildren(...kernelWords(name, parts, columns));
     const rows = from.rows.filter((row) => row.metric === name);
     const [first, second] = along;
     const chart = first === undefined ? [] : second === undefined ? lines(rows, first, apart) : grids(rows, [first, second], apart);
@@ -187,7 +230,7 @@ export function swept(answer: Queried, parts: PageParts): Drawn {
   const said = [many(answer.cells, "cell"), ...fixed].join("; ");
   return {
     kicker: `Fairlab ${parts.kind ?? "query"}`,
-    findings: [partial, h("p", { class: "setting" }, shown(`${said}.`))],
+    findings: [partial, sure, h("p", { class: "setting" }, shown(`${said}.`))],
     sections: answer.rows.length === 0 ? [] : [section("values", names.length > 1 ? "Values" : spoken(names[0] ?? ""), control, place)],
   };
 }

@@ -6,7 +6,7 @@ import type { Packed } from "../base/packed.js";
 import type { Provenance } from "../base/page.js";
 import type { Waiting } from "./blame.js";
 import type { Excerpt } from "./excerpt.js";
-import type { Queried } from "./sweep.js";
+import type { KernelChange, Queried } from "./sweep.js";
 import type { Directions } from "./words.js";
 
 export type Verdict = string;
@@ -208,6 +208,8 @@ export interface PageParts {
   readonly kind?: string;
   /** Of a sweep: values by the settings of its file. */
   readonly settings?: Queried;
+  /** Of a sweep of several kernels: how each compares with the first, setting by setting. */
+  readonly changes?: readonly KernelChange[];
   /** Of a trace: what its waits come to, and who ran instead. */
   readonly blame?: readonly Waiting[];
   /** In a folder of pages: the page that leads here, those that this one leads to, those of a sweep's settings. */

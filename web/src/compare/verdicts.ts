@@ -5,7 +5,7 @@ import { metric, significant } from "../base/format.js";
 import { table, type Cell } from "../base/table.js";
 import { axisChart, axisOf, rowChart, type Axis, type Ratio } from "./forest.js";
 import type { Comparison, Metric, Verdict } from "./types.js";
-import { differs, direction, intervalOf, tally, verdictColour, verdictOf, verdictSign, verdictWords, type Directions } from "./words.js";
+import { differs, direction, intervalOf, tally, unitWords, verdictColour, verdictOf, verdictSign, verdictWords, type Directions } from "./words.js";
 
 const WIDTH = 230;
 
@@ -20,10 +20,10 @@ export function tallyLine(rows: readonly { readonly verdict: Verdict }[]): HTMLE
   return h("ul", { class: "tally", "aria-label": "Metrics by verdict" }, ...items);
 }
 
-/** A metric's name, and which way it is better. */
+/** A metric's name, what it counts where that is not its value's unit, and which way it is better. */
 export function directed(name: string, directions: Directions | undefined): Cell {
-  const way = direction(name, directions);
-  return { show: h("span", {}, h("bdi", { class: "metric" }, shown(name)), way === "" ? null : h("span", { class: "direction" }, way)), by: name };
+  const words = [unitWords(name), direction(name, directions)].filter((part) => part !== "").join("; ");
+  return { show: h("span", {}, h("bdi", { class: "metric" }, shown(name)), words === "" ? null : h("span", { class: "direction" }, words)), by: name };
 }
 
 function drawn(row: Metric): Ratio {
@@ -47,6 +47,13 @@ function labelled(label: string, value: string): HTMLElement {
   return h("span", {}, h("span", { class: "cell-label" }, h("bdi", {}, shown(label))), value);
 }
 
+/** What a ratio is, as the text output says it (crates/cli/src/commands/compare/table.rs): the means beside it do not give it. */
+export function ratioWords(rows: readonly { readonly pairing: string }[]): string {
+  const arePaired = rows.every((row) => row.pairing === "paired");
+  const from = arePaired ? "the geometric mean of the paired runs' ratios" : "the ratio of the geometric means of the runs";
+  return `Ratio: ${from}; the means beside it are arithmetic, so their ratio may differ.`;
+}
+
 /** All metrics of one kernel. */
 function ofKernel(answer: Comparison, all: readonly Metric[], axis: Axis): HTMLElement {
   const rows = surestFirst(all);
@@ -61,12 +68,12 @@ function ofKernel(answer: Comparison, all: readonly Metric[], axis: Axis): HTMLE
     { show: h("span", { title: titleOf(row) || undefined }, badge(row.verdict, verdictOf(row))), by: row.verdict },
   ];
   return table({
-    caption: `Means of runs; ratio of ${shown(kernel)} to ${shown(answer.baseline)} with its 95 % interval; shaded: within ${+(answer.margin * 100).toPrecision(3)} % of no difference.`,
+    caption: `Means of runs; ratio of ${shown(kernel)} to ${shown(answer.baseline)} with its 95 % interval; shaded: within ${+(answer.margin * 100).toPrecision(3)} % of no difference. ${ratioWords(rows)}`,
     columns: [
       { head: "Metric" },
       { head: answer.baseline, figures: true, class: "name-head" },
       { head: kernel, figures: true, class: "name-head" },
-      { head: "Ratio", figures: true },
+      { head: "Ratio", figures: true, title: ratioWords(rows) },
       { head: "", class: "forest", beside: axisChart(axis, WIDTH) },
       { head: "95 % interval", figures: true, class: "interval-cell" },
       { head: "Verdict", class: "verdict-cell" },

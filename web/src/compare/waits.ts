@@ -61,7 +61,7 @@ function names(answer: Summary, kind: string, id: string, title: string): HTMLEl
         rows: rows.map((row) => [row.name, bar(row.wait_ns, waited), time(row.wait_ns), bar(row.run_ns, ran), time(row.run_ns), time(p99(row)), { show: count(row.tasks), by: row.tasks }, ...(kind === "task" && answer.waiting !== undefined ? [behind(row)] : [])]),
         sorts: true,
         first: 10,
-        class: "bars-table",
+        class: "bars-table stacks",
       }),
     ),
   ];
@@ -115,7 +115,7 @@ export function latencies(answer: Latency, parts: PageParts): Drawn {
     ]),
     sorts: true,
     first: 12,
-    class: "bars-table",
+    class: "bars-table stacks",
   });
   return {
     findings: [worst === undefined ? finding("No wait is measured.") : finding(`${taskName(worst)} waited longest: ${duration(worst.max_delay_ns ?? 0)}, ${duration(worst.avg_delay_ns ?? 0)} on average in ${count(worst.count)} waits.`), ...who.words],

@@ -56,6 +56,11 @@ export function spoken(name: string): string {
   return name.startsWith("wakeup_latency_ns_") ? `${name.slice("wakeup_latency_ns_".length)} wakeup latency` : name;
 }
 
+/** What a number counts, where neither its name nor its value's unit says it. */
+export function unitWords(name: string): string {
+  return /(^| )throughput$/.test(name) ? "units of work per second" : "";
+}
+
 /** The runs behind a row. */
 export function runsOf(row: Metric): string {
   const [base, other] = [row.baseline_values.length, row.values.length];

@@ -15,6 +15,7 @@ export interface Colours {
   /** Text on a task's colour. */
   readonly onTask: string;
   readonly waits: string;
+  readonly throttled: string;
   readonly blocked: string;
   readonly sleeps: string;
   readonly hatch: string;
@@ -34,6 +35,7 @@ const LIGHT: Colours = {
   strong: "#8d938f",
   onTask: "#10151a",
   waits: "#e08a00",
+  throttled: "#5e35a0",
   blocked: "#b8443c",
   sleeps: "#b9bfc2",
   hatch: "#a4a9a5",
@@ -53,6 +55,7 @@ const DARK: Colours = {
   strong: "#6f787d",
   onTask: "#0b0e10",
   waits: "#f0a02c",
+  throttled: "#8d6fd8",
   blocked: "#e0665c",
   sleeps: "#4d565c",
   hatch: "#59626a",
@@ -72,23 +75,53 @@ const HUES = [209, 152, 262, 32, 338, 186, 84, 228, 302, 56, 12, 168];
 /** Threads of the kernel are grey. */
 const KERNEL = /^(kworker|migration|ksoftirqd|rcu|kthread|swapper|irq\/|cpuhp|kcompactd|kswapd|khugepaged|watchdog|jbd2|kblockd|idle_inject)/;
 
+/** What gives a task its colour: by what its hue is chosen, and which it is among the tasks of its name. */
+interface Shade {
+  readonly hue: string;
+  readonly place: number;
+}
+
+/** Which set each task's hue is of, and its place among tasks of its name by their ids; `known`: those of a trace before. */
+export function shadesOf(trace: Trace, known?: ReadonlyMap<string, ReadonlySet<string>>): Shade[] {
+  const { comm, pid, set } = trace.data.tasks;
+  const places = new Map<string, number>();
+  const shades: Shade[] = Array.from({ length: comm.length }, () => ({ hue: "", place: 0 }));
+  const order = comm.map((_, task) => task).sort((one, other) => pid[one]! - pid[other]!);
+  for (const task of order) {
+    const name = comm[task]!;
+    const own = trace.data.sets.name[set[task]!] ?? "";
+    const elsewhere = known?.get(name);
+    // A task of this name that the other trace has in another group keeps that one's hue.
+    const hue = elsewhere === undefined || elsewhere.has(own) ? own : [...elsewhere][0] ?? own;
+    const place = places.get(`${own}\n${name}`) ?? 0;
+    places.set(`${own}\n${name}`, place + 1);
+    shades[task] = { hue, place };
+  }
+  return shades;
+}
+
+/** In which sets a trace has tasks of a name, the set in which such a task ran longest first. */
+export function setsByName(trace: Trace): Map<string, Set<string>> {
+  const { comm, ran, set } = trace.data.tasks;
+  const found = new Map<string, Set<string>>();
+  const order = comm.map((_, task) => task).sort((one, other) => ran[other]! - ran[one]!);
+  for (const task of order) {
+    const name = trace.data.sets.name[set[task]!] ?? "";
+    const sets = found.get(comm[task]!);
+    if (sets === undefined) found.set(comm[task]!, new Set([name]));
+    else sets.add(name);
+  }
+  return found;
+}
+
 export class TaskColours {
   private readonly known = new Map<number, string>();
-  private readonly hues: readonly (number | undefined)[];
-  private readonly isDark: boolean;
 
   constructor(
-    private readonly trace: Trace,
+    private readonly shades: readonly Shade[],
     private readonly names: readonly string[],
-    dark: boolean,
-  ) {
-    this.isDark = dark;
-    const { sets } = trace.data;
-    this.hues = sets.name.map((name) => {
-      const place = this.names.indexOf(name);
-      return KERNEL.test(name) || place < 0 ? undefined : HUES[place % HUES.length];
-    });
-  }
+    private readonly isDark: boolean,
+  ) {}
 
   /** The colour of what a CPU does, which is a task. */
   of(what: number): string {
@@ -100,14 +133,13 @@ export class TaskColours {
   }
 
   private make(what: number): string {
-    if (what === IDLE || what === UNKNOWN) return "transparent";
-    const task = what - FIRST_TASK;
-    const hue = this.hues[this.trace.data.tasks.set[task] ?? 0];
-    // Tasks of a set differ a little.
-    const pid = Math.abs(this.trace.data.tasks.pid[task] ?? 0);
-    const lightness = (this.isDark ? 52 : 58) + ((pid * 7) % 6) * 3;
-    if (hue === undefined) return `hsl(210 6% ${lightness}%)`;
-    const turned = hue + (((pid * 3) % 7) - 3) * 5;
+    const shade = this.shades[what - FIRST_TASK];
+    if (what === IDLE || what === UNKNOWN || shade === undefined) return "transparent";
+    const at = this.names.indexOf(shade.hue);
+    // Tasks of a name differ a little.
+    const lightness = (this.isDark ? 52 : 58) + ((shade.place * 7) % 6) * 3;
+    if (KERNEL.test(shade.hue) || at < 0) return `hsl(210 6% ${lightness}%)`;
+    const turned = HUES[at % HUES.length]! + (((shade.place * 3) % 7) - 3) * 5;
     return `hsl(${turned} ${this.isDark ? 42 : 50}% ${lightness}%)`;
   }
 }

@@ -87,6 +87,8 @@ export interface TraceData {
   readonly sets: { readonly name: readonly string[]; readonly group: readonly boolean[] };
   readonly courses: { readonly cpus: Piece; readonly tasks: Piece; readonly sets: Piece };
   readonly frequencies: Piece;
+  /** When tasks were throttled, one row a span; crates/page/src/timeline/courses.rs has the columns. */
+  readonly throttled: Piece;
   readonly stretches: readonly StretchRow[];
   readonly marks: readonly (readonly [number, string])[];
   readonly mark_count: number;

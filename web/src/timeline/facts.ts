@@ -77,6 +77,8 @@ function waitRows(trace: Trace, slice: Slice, begin: Stretch, woken: Woken | und
   if (waited < 0) rows.push(["Waited", "not at all, or unknown"]);
   else if (begin.crossed(slice.at)) rows.push(["Waited", `at most ${duration(waited)}: events are missing, so it is no measurement`]);
   else rows.push(["Waited", `${duration(waited)}, since it was ${BEGAN[begin.began(slice.at)]}`.replace("was yielded", "yielded").replace("was left", "left")]);
+  const throttled = trace.throttled.time(slice.what - FIRST_TASK, slice.from - Math.max(0, waited), slice.from);
+  if (throttled > 0) rows.push(["Of that", `${duration(throttled)} throttled: its group had used up its quota`]);
   if (woken !== undefined) {
     const who = woken.what === undefined ? "what ran" : woken.what === IDLE ? "the idle task" : shown(trace.whatName(woken.what));
     rows.push(["Woken by", `${MODES[woken.mode] ?? ""}${who} on CPU ${woken.cpu}`.replace("by ", "")]);
@@ -88,6 +90,13 @@ function waitRows(trace: Trace, slice: Slice, begin: Stretch, woken: Woken | und
     if (virtual.deadline !== null) rows.push(["Deadline ahead", `${duration(virtual.deadline)} of vruntime`]);
   }
   return rows;
+}
+
+/** A short line for the pointer at a time at which a task was throttled; else nothing. */
+export function heldHint(trace: Trace, task: number, time: number): string {
+  const span = trace.throttled.at(task, time);
+  if (span === undefined) return "";
+  return `${shown(trace.taskName(task))} is throttled for ${duration(span[1] - span[0])}: its group has used up its quota (cpu.max), so no CPU may run it`;
 }
 
 /** A short line for the pointer. */

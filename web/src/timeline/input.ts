@@ -2,6 +2,7 @@
 
 import type { Page } from "./main.js";
 import type { Pane } from "./pane.js";
+import type { Row } from "./trace.js";
 
 /** Less than this is a click, px. */
 const CLICK = 4;
@@ -76,7 +77,7 @@ export function listen(pane: Pane, page: Page): void {
     if (drag === undefined) {
       const hit = pane.hit(x, y);
       canvas.style.cursor = hit.onLabel ? (hit.row?.kind === "set" || hit.row?.kind === "task" ? "pointer" : "default") : "crosshair";
-      page.showTip(pane, x, y, hit.onLabel ? "" : page.hint(pane, pane.slice(hit), hit.time));
+      page.showTip(pane, x, y, hit.onLabel ? pane.nameOf(hit.row) : page.hint(pane, hit));
       return;
     }
     drag.moved ||= Math.hypot(x - drag.startX, y - drag.startY) > CLICK;
@@ -116,17 +117,31 @@ export function listen(pane: Pane, page: Page): void {
     const [x] = place(event);
     view.zoom(0.25, viewTime(x), true);
   });
+  pane.heads.actions = {
+    act: (key) => choose(pane, page, pane.rowOf(key)),
+    move: (key, by) => {
+      page.changed();
+      return pane.headBeside(key, by);
+    },
+    tell: (head) => page.showTip(pane, 0, (head?.top ?? 0) + (head?.height ?? 0), head?.name ?? ""),
+  };
+}
+
+/** What a row's name does: a group opens or closes, a task is selected. */
+function choose(pane: Pane, page: Page, row: Row | undefined): void {
+  if (row?.kind === "set") {
+    const { open } = pane.trace;
+    if (!open.delete(row.set)) open.add(row.set);
+    page.relayout();
+  } else if (row?.kind === "task") {
+    page.showTask(pane.trace, row.task);
+  }
 }
 
 function click(pane: Pane, page: Page, x: number, y: number): void {
   const hit = pane.hit(x, y);
-  const { row } = hit;
-  if (hit.onLabel && row?.kind === "set") {
-    const { open } = pane.trace;
-    if (!open.delete(row.set)) open.add(row.set);
-    page.relayout();
-  } else if (hit.onLabel && row?.kind === "task") {
-    page.showTask(pane.trace, row.task);
+  if (hit.onLabel) {
+    choose(pane, page, hit.row);
   } else {
     const slice = pane.slice(hit);
     if (slice !== undefined) void page.showSlice(pane.trace, slice);

@@ -7,20 +7,38 @@ import { count, duration } from "../base/format.js";
 import { keyboard, type Key } from "../base/keyboard.js";
 import { provenanceFacts, start, THEME_KEY } from "../base/page.js";
 import { theme, themeButton } from "../base/theme.js";
-import { colours, namesByTime, TaskColours } from "./colours.js";
+import { colours, namesByTime, setsByName, shadesOf, TaskColours } from "./colours.js";
 import { Cursor } from "./cursor.js";
 import { FIRST_TASK, type TimelineData } from "./data.js";
-import { factsOf, hint, wakerOf } from "./facts.js";
+import { factsOf, heldHint, hint, wakerOf } from "./facts.js";
 import { listen } from "./input.js";
 import { measuredOf } from "./measured.js";
 import { Overview } from "./overview.js";
-import { Pane } from "./pane.js";
-import { Side } from "./side.js";
+import { Pane, SWITCHES_DRAWN, type Hit } from "./pane.js";
+import { Side, worstFirst } from "./side.js";
 import type { Slice } from "./stretch.js";
 import { tableOf } from "./table.js";
 import { taskWaits, type OneWait } from "./taskwaits.js";
 import { Trace } from "./trace.js";
 import { View } from "./view.js";
+
+/** How closely what is in view is drawn, in words, and what that means. */
+interface Level {
+  readonly words: string;
+  readonly meaning: string;
+}
+
+const READING: Level = { words: "its switches are being read", meaning: "Until they are read, their time is hatched." };
+
+const SWITCHES: Level = {
+  words: "each switch is drawn",
+  meaning: "Each run is a bar of its own, from the switch to a task to the switch away from it. Where several runs lie on one pixel, the bar's height is the share of time.",
+};
+
+const SUMS: Level = {
+  words: "sums are drawn; zoom in to see each switch",
+  meaning: `More than ${count(SWITCHES_DRAWN)} switches are in view, or the page leaves some out. A bar stands for up to 64 runs: its height is the share of time, its colour is of the task that ran longest.`,
+};
 
 class Page {
   readonly traces: readonly Trace[];
@@ -30,6 +48,7 @@ class Page {
   private readonly overview: Overview;
   private readonly side: Side;
   private readonly names: readonly string[];
+  private readonly shades: readonly ReturnType<typeof shadesOf>[];
   private taskColours: readonly TaskColours[] = [];
   private dirty = false;
   private printing = false;
@@ -52,6 +71,8 @@ class Page {
     const last = Math.max(...traces.map((trace) => trace.data.length - trace.offset), first + 1);
     this.view = new View(first, last);
     this.names = namesByTime(traces);
+    const known = setsByName(traces[0]!);
+    this.shades = traces.map((trace, place) => shadesOf(trace, place === 0 ? undefined : known));
     this.panes = traces.map((trace) => new Pane(trace, this.view, traces.length > 1 ? `${trace.letter}: ${trace.data.label}` : trace.data.label));
     this.overview = new Overview(traces, this.view, () => this.panes[0]!.labels);
     this.side = new Side(traces, {
@@ -95,7 +116,7 @@ class Page {
       tool("◂ Wait", "The wait before (p)", () => this.nextWait(-1)),
       tool("Wait ▸", "The next wait (n)", () => this.nextWait(1)),
       tool("Depth", "Show or hide runqueue depths (q)", () => this.toggleDepth()),
-      legend(this.traces.some((trace) => trace.frequencies.size > 0)),
+      legend(this.traces),
       this.status,
     );
     const kept = this.traces.filter((trace) => trace.data.kept.text !== null);
@@ -186,15 +207,16 @@ class Page {
     this.changed();
   }
 
-  /** The window has its size: names take less of a narrow one. */
+  /** The window has its size: names take what they need, and less of a narrow one. */
   resized(): void {
-    this.panes.forEach((pane) => (pane.labels = pane.canvas.clientWidth < 640 ? 110 : 190));
+    const labels = Pane.labelsOf(this.panes);
+    this.panes.forEach((pane) => (pane.labels = labels));
     this.relayout();
   }
 
   private recolour(): void {
     const dark = !this.printing && theme() === "dark";
-    this.taskColours = this.traces.map((trace) => new TaskColours(trace, this.names, dark));
+    this.taskColours = this.shades.map((shades) => new TaskColours(shades, this.names, dark));
     this.changed();
   }
 
@@ -223,8 +245,9 @@ class Page {
   /** The view has come to rest. */
   private settle(): void {
     const trouble = this.traces.map((trace) => trace.stretches.trouble).find((text) => text !== "");
-    const state = this.panes.some((pane) => pane.waiting) ? "reading …" : this.panes.some((pane) => pane.drewSums) ? "sums; zoom in for single switches" : "every switch";
-    this.status.textContent = trouble === undefined ? `${duration(this.view.span)}: ${state}` : `the page's data cannot be read: ${trouble}`;
+    const level = this.panes.some((pane) => pane.waiting) ? READING : this.panes.some((pane) => pane.drewSums) ? SUMS : SWITCHES;
+    this.status.textContent = trouble === undefined ? `${duration(this.view.span)} in view: ${level.words}` : `the page's data cannot be read: ${trouble}`;
+    this.status.title = trouble === undefined ? level.meaning : "";
     this.view.rest();
     this.writeHash();
     this.fillTable();
@@ -259,11 +282,10 @@ class Page {
     if (from !== undefined && to !== undefined && Number.isFinite(from) && to > from) this.view.set(from, to);
   }
 
-  /** The page opens on the longest wait of all. */
+  /** The page opens on the longest wait of all, whose list stands first. */
   private showWorst(): void {
-    const length = (trace: Trace): number => (trace.data.waits[0] === undefined ? -1 : trace.data.waits[0].to - trace.data.waits[0].from);
-    const worst = this.traces.reduce((one, other) => (length(other) > length(one) ? other : one));
-    if (length(worst) >= 0) this.showWait(worst, 0);
+    const [worst] = worstFirst(this.traces);
+    if (worst !== undefined) this.showWait(worst, 0);
   }
 
   private paneOf(trace: Trace): Pane {
@@ -297,7 +319,8 @@ class Page {
       arrow: wait.waker === null ? undefined : { cpu: wait.waker.cpu, time: wait.from, toCpu, toTime: wait.from },
     };
     this.side.current(trace, place);
-    this.side.select(h("h2", {}, "Selected wait"), h("pre", { class: "story", tabindex: 0 }, wait.story.split("\n").map(shown).join("\n")));
+    const whose = this.traces.length > 1 ? ` of ${trace.letter}` : "";
+    this.side.select(h("h2", {}, `Selected wait${whose}`), h("pre", { class: "story", tabindex: 0 }, wait.story.split("\n").map(shown).join("\n")));
     this.relayout();
     pane.reveal((row) => row.kind === "cpu" && row.cpu === (wait.waker?.cpu ?? toCpu));
     pane.reveal((row) => row.kind === "cpu" && row.cpu === toCpu);
@@ -306,7 +329,7 @@ class Page {
   }
 
   nextWait(by: number): void {
-    const all = this.traces.flatMap((trace) => trace.data.waits.map((_, place) => ({ trace, place })));
+    const all = worstFirst(this.traces).flatMap((trace) => trace.data.waits.map((_, place) => ({ trace, place })));
     if (all.length === 0) return;
     const now = all.findIndex(({ trace, place }) => trace === this.waitShown?.trace && place === this.waitShown.place);
     const next = all[(now < 0 ? (by > 0 ? 0 : all.length - 1) : now + by + all.length) % all.length]!;
@@ -393,7 +416,11 @@ class Page {
     this.tip.style.insetBlockStart = `${box.top + y + 16 + scrollY}px`;
   }
 
-  hint(pane: Pane, slice: Slice | undefined, time: number): string {
+  hint(pane: Pane, hit: Hit): string {
+    const slice = pane.slice(hit);
+    const { row, time } = hit;
+    const held = row?.kind === "task" ? heldHint(pane.trace, row.task, time) : "";
+    if (held !== "") return held;
     return slice === undefined ? "" : hint(pane.trace, slice, pane.trace.stretchAt(time), time);
   }
 
@@ -427,9 +454,11 @@ class Page {
   }
 }
 
-function legend(hasClock: boolean): HTMLElement {
+function legend(traces: readonly Trace[]): HTMLElement {
+  const hasClock = traces.some((trace) => trace.frequencies.size > 0);
+  const hasHeld = traces.some((trace) => !trace.throttled.isEmpty);
   const item = (kind: string, text: string): HTMLElement => h("span", { class: "key" }, h("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), text);
-  return h("p", { class: "legend" }, item("runs", "runs"), item("waits", "waits for a CPU"), item("sleeps", "sleeps"), item("blocked", "blocked (D)"), item("unknown", "unknown, or not read yet"), item("worst", "worst waits, above"), item("depth", "how many run"), hasClock && item("clock", "clock"));
+  return h("p", { class: "legend" }, item("runs", "runs"), item("waits", "waits for a CPU"), hasHeld && item("throttled", "throttled: its group's quota is used up"), item("sleeps", "sleeps"), item("blocked", "blocked (D)"), item("unknown", "unknown, or not read yet"), item("worst", "worst waits, above"), item("depth", "how many run"), hasClock && item("clock", "clock"));
 }
 
 export type { Page };

@@ -91,7 +91,6 @@ export class Painter {
     return left + ((time - from) / (to - from)) * width;
   }
 
-  /** Time that is unknown. */
   /** Covers what is not read yet, so that its sums are not taken for another course of events. */
   unread(y: number, height: number): void {
     for (const part of this.parts.filter(({ isUnread }) => isUnread === true)) {
@@ -104,6 +103,7 @@ export class Painter {
     }
   }
 
+  /** Time that is unknown. */
   unknown(x: number, y: number, width: number, height: number): void {
     if (this.hatch === null) {
       const tile = document.createElement("canvas");
@@ -162,7 +162,7 @@ export class Painter {
       const to = Math.min(part.to, courses.end(cpu, at));
       if (to <= from) continue;
       const share = whole > 0 ? 1 / whole : 0;
-      bar.add(this.x(from), this.x(to), courses.ran[at]! * share, courses.other[at]! * share, courses.top[at]!);
+      bar.add(this.x(from), this.x(to), courses.ran[at]! * share, courses.other[at]! * share, 0, courses.top[at]!);
     }
     bar.flush();
   }
@@ -180,7 +180,7 @@ export class Painter {
       const x0 = this.x(Math.max(from, part.from));
       const x1 = this.x(Math.min(to, part.to));
       if (x1 - x0 < 2) {
-        bar.add(x0, x1, what >= FIRST_TASK ? 1 : 0, what === UNKNOWN ? 1 : 0, what);
+        bar.add(x0, x1, what >= FIRST_TASK ? 1 : 0, what === UNKNOWN ? 1 : 0, 0, what);
         return;
       }
       bar.flush();
@@ -218,17 +218,20 @@ export class Painter {
       const [begin, end] = queues.byCpu.range(cpu);
       for (let place = begin; place < end; place += 1) {
         const at = queues.byCpu.order[place]!;
-        waited.add(x(Math.max(queues.from[at]!, part.from)), x(Math.min(queues.to[at]!, part.to)));
+        // Who waits for a quota is not in the CPU's queue.
+        this.trace.throttled.pieces(queues.task[at]!, Math.max(queues.from[at]!, part.from), Math.min(queues.to[at]!, part.to), (from, to, isHeld) => {
+          if (!isHeld) waited.add(x(from), x(to));
+        });
       }
     }
-    return this.stack(ran.sums(), waited.sums(), this.trace.depthScale, this.colours.depth, y, height);
+    return this.stack([ran.sums(), waited.sums()], this.trace.depthScale, this.colours.depth, y, height);
   }
 
-  /** Two sums on top of each other, up to `least` or more; gives up to how many. */
-  private stack(low: Float64Array, high: Float64Array, least: number, colour: string, y: number, height: number): number {
+  /** Sums on top of each other, up to `least` or more: who ran, who waited, who was throttled; gives up to how many. */
+  private stack([low, high, held]: readonly [Float64Array, Float64Array, Float64Array?], least: number, colour: string, y: number, height: number): number {
     const { left } = this.scale;
     let most = least;
-    for (let pixel = 0; pixel < low.length; pixel += 1) most = Math.max(most, Math.ceil(low[pixel]! + high[pixel]! - 0.05));
+    for (let pixel = 0; pixel < low.length; pixel += 1) most = Math.max(most, Math.ceil(low[pixel]! + high[pixel]! + (held?.[pixel] ?? 0) - 0.05));
     const draw = (style: string, of: (pixel: number) => readonly [number, number]): void => {
       this.context.fillStyle = style;
       this.context.beginPath();
@@ -243,10 +246,16 @@ export class Painter {
     };
     const scaled = (value: number): number => Math.round(Math.min(1, value / most) * height * 2) / 2;
     draw(colour, (pixel) => [0, low[pixel]! > 0 ? Math.max(0.5, scaled(low[pixel]!)) : 0]);
-    draw(this.colours.waits, (pixel) => {
+    const waits = (pixel: number): readonly [number, number] => {
       const under = scaled(low[pixel]!);
       const over = high[pixel]! > 0 ? Math.max(0.5, Math.min(height - under, scaled(high[pixel]!))) : 0;
       return [under, over];
+    };
+    draw(this.colours.waits, waits);
+    if (held === undefined) return most;
+    draw(this.colours.throttled, (pixel) => {
+      const [under, over] = waits(pixel);
+      return [under + over, held[pixel]! > 0 ? Math.max(0.5, Math.min(height - under - over, scaled(held[pixel]!))) : 0];
     });
     return most;
   }
@@ -254,11 +263,12 @@ export class Painter {
   /** How many tasks of a set run and wait; gives the number that the whole height stands for. */
   set(set: number, least: number, y: number, height: number): number {
     const pixels = Math.ceil(this.scale.width);
-    const [ran, waited] = [new Cover(pixels), new Cover(pixels)];
+    const [ran, waited, held] = [new Cover(pixels), new Cover(pixels), new Cover(pixels)];
     const x = (time: number): number => this.x(time) - this.scale.left;
     const courses = this.trace.setCourses;
     const member = this.trace.data.tasks.set;
     for (const part of this.parts) {
+      for (const task of this.trace.members[set]!) this.trace.throttled.within(task, part.from, part.to, (from, to) => held.add(x(from), x(to)));
       if (part.stretch === undefined) {
         const [begin, end] = courses.between(set, part.from, part.to);
         for (let at = begin; at < end; at += 1) {
@@ -287,7 +297,10 @@ export class Painter {
       }
     }
     const first = this.trace.members[set]![0] ?? 0;
-    return this.stack(ran.sums(), waited.sums(), least, this.tasks.of(first + FIRST_TASK), y, height);
+    const [waits, throttled] = [waited.sums(), held.sums()];
+    // Who is throttled is among those that wait.
+    const others = waits.map((sum, pixel) => Math.max(0, sum - throttled[pixel]!));
+    return this.stack([ran.sums(), others, throttled], least, this.tasks.of(first + FIRST_TASK), y, height);
   }
 
   /** What a task did. */
@@ -325,22 +338,28 @@ export class Painter {
       if (courses.slices[at] === 1) {
         // A single run is drawn where it was.
         const ran = from + courses.waited[at]!;
-        shares.add(this.x(Math.max(from, part.from)), this.x(Math.min(ran, part.to)), 0, 1);
+        this.trace.throttled.pieces(task, Math.max(from, part.from), Math.min(ran, part.to), (begin, end, isHeld) => shares.add(this.x(begin), this.x(end), 0, isHeld ? 0 : 1, isHeld ? 1 : 0));
         shares.add(this.x(Math.max(ran, part.from)), this.x(Math.min(ran + courses.ran[at]!, part.to)), 1, 0);
         continue;
       }
       const whole = Math.max(1, to - from);
       const [x0, x1] = [this.x(Math.max(from, part.from)), this.x(Math.min(to, part.to))];
-      shares.add(x0, x1, courses.ran[at]! / whole, courses.waited[at]! / whole);
+      const throttled = this.trace.throttled.time(task, from, to);
+      shares.add(x0, x1, courses.ran[at]! / whole, Math.max(0, courses.waited[at]! - throttled) / whole, throttled / whole);
     }
     shares.flush();
   }
 
-  /** Shares of running and waiting, on top of each other. */
+  /** Shares of running, waiting and being throttled, on top of each other. */
   private shares(colour: string, y: number, height: number): Bars {
-    return new Bars(this.context, (x, width, ran, waited) => {
+    return new Bars(this.context, (x, width, ran, waited, _what, throttled) => {
       const low = ran > 0 ? Math.max(1, Math.round(ran * height)) : 0;
       const high = waited > 0 ? Math.max(1, Math.round(waited * height)) : 0;
+      const held = throttled > 0 ? Math.max(1, Math.round(throttled * height)) : 0;
+      if (held > 0) {
+        this.context.fillStyle = this.colours.throttled;
+        this.context.fillRect(x, y + Math.max(0, height - low - high - held), width, Math.min(held, height));
+      }
       if (low > 0) {
         this.context.fillStyle = colour;
         this.context.fillRect(x, y + height - low, width, low);
@@ -376,13 +395,16 @@ export class Painter {
         this.unknown(x0, y, x1 - x0, height);
         return;
       }
-      if (x1 - x0 < 2) {
-        shares.add(x0, x1, 0, 1);
-        return;
-      }
-      shares.flush();
-      this.context.fillStyle = this.colours.waits;
-      this.context.fillRect(x0, y + height * 0.2, x1 - x0, height * 0.6);
+      this.trace.throttled.pieces(task, Math.max(from, part.from), Math.min(to, part.to), (begin, end, isHeld) => {
+        const [left, right] = [clip(begin), clip(end)];
+        if (x1 - x0 < 2 || right - left < 2) {
+          shares.add(left, right, 0, isHeld ? 0 : 1, isHeld ? 1 : 0);
+          return;
+        }
+        shares.flush();
+        this.context.fillStyle = isHeld ? this.colours.throttled : this.colours.waits;
+        this.context.fillRect(left, y + height * 0.2, right - left, height * 0.6);
+      });
     };
     const rest = (from: number, to: number, left: number | undefined): void => {
       if (left === undefined || left === LEFT_EXITED) return;
@@ -458,21 +480,22 @@ class Bars {
   private pixel = NaN;
   private first = 0;
   private second = 0;
+  private third = 0;
   private what = IDLE;
   private longest = 0;
 
   constructor(
     readonly context: CanvasRenderingContext2D,
-    /** Draws a bar: its place, and shares of two things from 0 to 1. */
-    private readonly draw: (x: number, width: number, first: number, second: number, what: number) => void,
+    /** Draws a bar: its place, shares of two things from 0 to 1, what it is of, and the share of a third thing. */
+    private readonly draw: (x: number, width: number, first: number, second: number, what: number, third: number) => void,
   ) {}
 
-  /** From one place to another, with shares of two things. */
-  add(from: number, to: number, first: number, second: number, what = IDLE): void {
+  /** From one place to another, with shares of three things. */
+  add(from: number, to: number, first: number, second: number, third = 0, what = IDLE): void {
     if (to <= from) return;
     if (to - from >= 2) {
       this.flush();
-      this.draw(from, to - from, first, second, what);
+      this.draw(from, to - from, first, second, what, third);
       return;
     }
     for (let at = from; at < to; ) {
@@ -485,15 +508,17 @@ class Bars {
       const size = end - at;
       this.first += first * size;
       this.second += second * size;
+      this.third += third * size;
       if (what >= FIRST_TASK && size * first > this.longest) [this.longest, this.what] = [size * first, what];
       at = end;
     }
   }
 
   flush(): void {
-    if (this.first > 0 || this.second > 0) this.draw(this.pixel, 1, Math.min(1, this.first), Math.min(1, this.second), this.what);
+    const isDrawn = this.first > 0 || this.second > 0 || this.third > 0;
+    if (isDrawn) this.draw(this.pixel, 1, Math.min(1, this.first), Math.min(1, this.second), this.what, Math.min(1, this.third));
     this.pixel = NaN;
-    this.first = this.second = this.longest = 0;
+    this.first = this.second = this.third = this.longest = 0;
     this.what = IDLE;
   }
 }

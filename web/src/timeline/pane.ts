@@ -3,9 +3,10 @@
 import { duration } from "../base/format.js";
 import { h, shown } from "../base/dom.js";
 import type { Colours, TaskColours } from "./colours.js";
+import { Heads, type Head } from "./heads.js";
 import { fullest, idOf, Painter, type Part, type Scale } from "./paint.js";
 import type { Slice } from "./stretch.js";
-import { HEIGHTS, type Row, type Trace } from "./trace.js";
+import { HEIGHTS, TASKS_SHOWN, type Row, type Trace } from "./trace.js";
 import type { View } from "./view.js";
 
 /** With more switches in view, sums are drawn. */
@@ -13,6 +14,20 @@ export const SWITCHES_DRAWN = 250_000;
 
 export const RULER = 26;
 const GAP = 2;
+
+/** How wide names are at least and at most, px, and as a share of the picture. */
+const LABELS_LEAST = 84;
+const LABELS_MOST = 320;
+const LABELS_SHARE = 0.24;
+
+/** A name has this room, px, before anything stands behind it. */
+const LABELS_NAMED = 100;
+
+/** So many names of a kind are measured. */
+const LABELS_MEASURED = 20;
+
+/** How wide a domain's bracket is. */
+const BRACKET = 13;
 
 /** What is selected: a slice of a CPU. */
 export interface Selected {
@@ -58,7 +73,10 @@ export class Pane {
   private height = 0;
   /** How high the rows are that stay. */
   private stays = 0;
-  labels = 190;
+  /** How wide the names are. */
+  labels = LABELS_LEAST;
+  private readonly wanted: number;
+  readonly heads: Heads;
   private readonly scales = new Map<number, number>();
   /** How many tasks each row's height stood for when it was drawn last. */
   private readonly drawn = new Map<string, number>();
@@ -77,8 +95,10 @@ export class Pane {
     const context = this.canvas.getContext("2d");
     if (context === null) throw new Error("this browser draws no canvas");
     this.context = context;
-    this.element = h("section", { class: "pane", "aria-label": `Trace ${title}` }, this.canvas);
+    this.heads = new Heads(title);
+    this.element = h("section", { class: "pane", "aria-label": `Trace ${title}` }, this.canvas, this.heads.element);
     this.layout();
+    this.wanted = this.wantedLabels();
   }
 
   /** Places all rows; to be called when there are others. */
@@ -97,6 +117,31 @@ export class Pane {
     this.height = y;
     // What one looks at stays where it is.
     this.scrollBy(this.scroll > 0 ? this.stays - before : 0);
+  }
+
+  /** How wide names would be, whole, those of rows that are not open among them: what opens moves nothing. */
+  private wantedLabels(): number {
+    const { context, trace } = this;
+    const sets: Row[] = trace.setOrder.map((set) => ({ kind: "set", set }));
+    const tasks: Row[] = trace.setOrder.flatMap((set) => trace.members[set]!.slice(0, TASKS_SHOWN).map((task) => ({ kind: "task" as const, task, pinned: false })));
+    // Letters differ less than lengths do: the longest texts are enough to look at.
+    const longest = (rows: readonly Row[]): readonly Row[] => [...rows].sort((one, other) => this.text(other).text.length - this.text(one).text.length).slice(0, LABELS_MEASURED);
+    const rows = [...longest(sets), ...longest(tasks), ...this.rows.filter(({ kind }) => kind === "cpu" || kind === "depth" || kind === "frequency")];
+    const wide = rows.map((row) => {
+      const { text, soft } = this.text(row);
+      context.font = `11px ${FONT}`;
+      const behind = soft === undefined ? 0 : context.measureText(soft[0] ?? "").width + 8;
+      context.font = `12px ${FONT}`;
+      return this.indent(row, 6 + trace.levels * BRACKET) + context.measureText(text).width + behind + 10;
+    });
+    return Math.ceil(Math.max(LABELS_LEAST, ...wide));
+  }
+
+  /** How much room the names of all panes take: what they need, unless the picture would be too narrow beside them. */
+  static labelsOf(panes: readonly Pane[]): number {
+    const width = Math.min(...panes.map((pane) => pane.canvas.clientWidth));
+    const most = Math.max(LABELS_LEAST, Math.min(LABELS_MOST, Math.floor(width * LABELS_SHARE)));
+    return Math.min(most, Math.max(...panes.map((pane) => pane.wanted)));
   }
 
   /** As high as its rows for paper, and as the window has it afterwards. */
@@ -246,6 +291,7 @@ export class Pane {
     context.fillRect(this.labels - 1, 0, 1, height);
     if (this.stays > 0) context.fillRect(0, stays - 1, width, 1);
     this.ruler(colours, scale, width);
+    this.heads.update(this.headsInSight(), this.labels);
   }
 
   /** Draws in a part of the picture alone. */
@@ -292,21 +338,34 @@ export class Pane {
     return most;
   }
 
-  private text(row: Row): { readonly text: string; readonly soft?: string; readonly mark?: string } {
+  /** What a row is called; what stands softly behind it, the longest words first; and a mark before it. */
+  private text(row: Row): { readonly text: string; readonly soft?: readonly string[]; readonly mark?: string } {
     switch (row.kind) {
       case "heading":
         return { text: row.text };
       case "cpu":
         return { text: `CPU ${row.cpu}` };
-      case "depth":
-        return { text: "", soft: `running, waiting, of ${this.drawn.get(`cpu ${row.cpu}`) ?? this.trace.depthScale}` };
-      case "frequency":
-        return { text: "", soft: `clock, of ${(this.trace.frequencyMost / 1e6).toFixed(2)} GHz` };
+      case "depth": {
+        const most = this.drawn.get(`cpu ${row.cpu}`) ?? this.trace.depthScale;
+        return { text: "", soft: [`running, waiting, of ${most}`, `run, wait, of ${most}`, `of ${most}`] };
+      }
+      case "frequency": {
+        const most = `${(this.trace.frequencyMost / 1e6).toFixed(2)} GHz`;
+        return { text: "", soft: [`clock, of ${most}`, most] };
+      }
       case "set":
-        return { text: shown(this.trace.setName(row.set)), mark: this.trace.open.has(row.set) ? "▾" : "▸", soft: `of ${this.drawn.get(`set ${row.set}`) ?? this.most(row.set)}` };
+        return { text: shown(this.trace.setName(row.set)), mark: this.trace.open.has(row.set) ? "▾" : "▸", soft: [`of ${this.drawn.get(`set ${row.set}`) ?? this.most(row.set)}`] };
       case "task":
         return { text: shown(this.trace.taskName(row.task)) };
     }
+  }
+
+  /** Where a row's name begins; `brackets`: how much room they take. */
+  private indent(row: Row, brackets: number): number {
+    if (row.kind === "cpu" || row.kind === "depth" || row.kind === "frequency") return brackets + 6;
+    if (row.kind === "set") return 22;
+    const isMember = row.kind === "task" && !row.pinned && (this.trace.members[this.trace.data.tasks.set[row.task]!]?.length ?? 0) > 1;
+    return isMember ? 26 : 10;
   }
 
   private labelsOf(fixed: boolean, brackets: number, colours: Colours, width: number): void {
@@ -316,8 +375,6 @@ export class Pane {
       const { row, height } = placed;
       const y = this.top(placed);
       const { text, soft, mark } = this.text(row);
-      const isMember = row.kind === "task" && !row.pinned && (this.trace.members[this.trace.data.tasks.set[row.task]!]?.length ?? 0) > 1;
-      const left = row.kind === "cpu" || row.kind === "depth" || row.kind === "frequency" ? brackets + 6 : isMember ? 26 : 10;
       context.font = row.kind === "heading" ? `600 11px ${FONT}` : `12px ${FONT}`;
       context.fillStyle = row.kind === "heading" ? colours.soft : colours.ink;
       if (row.kind === "heading") {
@@ -327,30 +384,67 @@ export class Pane {
         continue;
       }
       if (mark !== undefined) context.fillText(mark, 8, y + height / 2);
-      const begin = mark === undefined ? left : 22;
-      const softWidth = soft === undefined ? 0 : context.measureText(soft).width + 8;
-      context.fillText(clipped(context, text, labels - begin - 8 - softWidth, row.kind === "task" ? idOf(text) : ""), begin, y + height / 2 + 0.5);
-      if (soft !== undefined) {
-        context.font = `11px ${FONT}`;
-        context.fillStyle = colours.soft;
-        context.textAlign = "right";
-        context.fillText(clipped(context, soft, labels - begin), labels - 8, y + height / 2 + 0.5);
-        context.textAlign = "left";
-      }
+      const begin = this.indent(row, brackets);
+      context.font = `11px ${FONT}`;
+      // A name comes before what stands behind it.
+      const least = text === "" ? 0 : LABELS_NAMED;
+      const behind = soft?.find((words) => context.measureText(words).width + least <= labels - begin - 8) ?? "";
+      const softWidth = behind === "" ? 0 : context.measureText(behind).width + 8;
+      context.font = `12px ${FONT}`;
+      const room = labels - begin - 8 - softWidth;
+      const isPath = row.kind === "set" && text.includes("/");
+      const path = row.kind === "set" && room < LABELS_NAMED ? shown(this.trace.data.sets.name[row.set] ?? "") : text;
+      const called = isPath ? pathEnd(context, path, room) : clipped(context, text, room, row.kind === "task" ? idOf(text) : "");
+      context.fillText(called, begin, y + height / 2 + 0.5);
+      if (behind === "") continue;
+      context.font = `11px ${FONT}`;
+      context.fillStyle = colours.soft;
+      context.textAlign = "right";
+      context.fillText(behind, labels - 8, y + height / 2 + 0.5);
+      context.textAlign = "left";
     }
+  }
+
+  /** The whole name of a row; of one without a name nothing. */
+  nameOf(row: Row | undefined): string {
+    if (row === undefined || row.kind === "heading") return "";
+    const { text, soft } = this.text(row);
+    return text === "" ? (soft?.[0] ?? "") : text;
+  }
+
+  /** Rows that one can act on, as far as they are in sight. */
+  private headsInSight(): Head[] {
+    return this.inSight().flatMap((placed) => {
+      const key = keyOf(placed.row);
+      if (key === undefined) return [];
+      const isOpen = placed.row.kind === "set" ? this.trace.open.has(placed.row.set) : undefined;
+      return [{ key, name: this.nameOf(placed.row), top: this.top(placed), height: placed.height, isOpen }];
+    });
+  }
+
+  /** The row that a head's key means. */
+  rowOf(key: string): Row | undefined {
+    return this.rows.find((row) => keyOf(row) === key);
+  }
+
+  /** Brings the head that lies `by` heads further into sight; gives its key. */
+  headBeside(key: string, by: number): string | undefined {
+    const keys = this.rows.flatMap((row) => keyOf(row) ?? []);
+    const next = keys[keys.indexOf(key) + by];
+    if (next !== undefined) this.reveal((row) => keyOf(row) === next);
+    return next;
   }
 
   /** Domains of the scheduler beside their CPUs; gives how much room they take. */
   private brackets(colours: Colours): number {
     const { context, trace } = this;
-    const WIDE = 13;
     if (trace.brackets.length === 0) return 6;
     const cpus = this.placed.filter(({ row }) => row.kind === "cpu");
     const end = new Map<number, number>();
     for (const { row, y, height } of this.placed) if ("cpu" in row) end.set(row.cpu, y + height);
     context.font = `9px ${FONT}`;
     for (const bracket of trace.brackets) {
-      const x = 6 + (trace.levels - 1 - bracket.level) * WIDE;
+      const x = 6 + (trace.levels - 1 - bracket.level) * BRACKET;
       // CPUs of a domain stand together, unless the machine's numbers are odd: then it has several pieces.
       let start: number | undefined;
       let last = 0;
@@ -370,7 +464,7 @@ export class Pane {
       }
       draw();
     }
-    return 6 + trace.levels * WIDE;
+    return 6 + trace.levels * BRACKET;
   }
 
   private bracket(name: string, x: number, top: number, bottom: number, colours: Colours): void {
@@ -540,6 +634,27 @@ function clipped(context: CanvasRenderingContext2D, text: string, width: number,
   }
   if (low === 0) return tail === "" ? "" : clipped(context, text, width);
   return `${text.slice(0, low)}…${tail}`;
+}
+
+/** A path that fits into a width: its end stays, which tells it from its siblings, from a whole part on where that fits. */
+function pathEnd(context: CanvasRenderingContext2D, path: string, width: number): string {
+  if (width < 10) return "";
+  if (context.measureText(path).width <= width) return path;
+  const fits = (from: number): boolean => context.measureText(`…${path.slice(from)}`).width <= width;
+  for (let at = path.indexOf("/", 1); at > 0; at = path.indexOf("/", at + 1)) if (fits(at)) return `…${path.slice(at)}`;
+  let [low, high] = [0, path.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (fits(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low === path.length ? "" : `…${path.slice(low)}`;
+}
+
+/** By what a row's head is found again; of a row that one cannot act on nothing. */
+function keyOf(row: Row): string | undefined {
+  if (row.kind === "set") return `set ${row.set}`;
+  return row.kind === "task" ? `${row.pinned ? "selected" : "task"} ${row.task}` : undefined;
 }
 
 /** A time as the ruler writes it, exact to a pixel of so many ns. */

@@ -48,6 +48,12 @@ function behindOf(trace: Trace, wait: Wait): readonly Child[] {
   return longest === undefined ? [] : ["behind ", name(trace.taskName(longest[0]))];
 }
 
+/** Traces in the order of their longest waits: the list whose first wait is the longest of all stands first. */
+export function worstFirst(traces: readonly Trace[]): Trace[] {
+  const longest = ({ data: { waits } }: Trace): number => (waits[0] === undefined ? -1 : waits[0].to - waits[0].from);
+  return [...traces].sort((one, other) => longest(other) - longest(one));
+}
+
 export class Side {
   readonly element: HTMLElement;
   readonly selection: HTMLElement;
@@ -60,7 +66,7 @@ export class Side {
   ) {
     this.selection = h("section", { class: "selection", "aria-live": "polite", "aria-label": "Selected" });
     this.found = h("section", { class: "found", "aria-live": "polite", "aria-label": "Found" });
-    this.element = h("aside", { class: "side", "aria-label": "Waits and selection" }, this.found, this.selection, ...traces.map((trace) => this.waitsOf(trace)));
+    this.element = h("aside", { class: "side", "aria-label": "Waits and selection" }, this.found, this.selection, ...worstFirst(traces).map((trace) => this.waitsOf(trace)));
     this.selection.append(h("p", { class: "soft" }, "Click a slice, or one of the worst waits below."));
   }
 

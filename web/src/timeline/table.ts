@@ -10,6 +10,8 @@ import type { Row, Trace } from "./trace.js";
 export interface Sums {
   ran: number;
   waited: number;
+  /** How much of the waiting was for a quota. */
+  throttled: number;
   unknown: number;
   longest: number;
   runs: number;
@@ -18,7 +20,7 @@ export interface Sums {
 }
 
 export function nothing(): Sums {
-  return { ran: 0, waited: 0, unknown: 0, longest: 0, runs: 0, top: new Map() };
+  return { ran: 0, waited: 0, throttled: 0, unknown: 0, longest: 0, runs: 0, top: new Map() };
 }
 
 /** Adds what a CPU did in these parts of time. */
@@ -55,9 +57,11 @@ export function ofCpu(trace: Trace, cpu: number, parts: readonly Part[], sums: S
     const [begin, end] = queues.byCpu.range(cpu);
     for (let place = begin; place < end; place += 1) {
       const at = queues.byCpu.order[place]!;
-      const time = Math.min(queues.to[at]!, to) - Math.max(queues.from[at]!, from);
+      const [since, until] = [Math.max(queues.from[at]!, from), Math.min(queues.to[at]!, to)];
+      const time = until - since;
       if (time <= 0) continue;
-      sums.waited += time;
+      // Who waits for a quota is not in the CPU's queue.
+      sums.waited += time - trace.throttled.time(queues.task[at]!, since, until);
       sums.longest = Math.max(sums.longest, queues.to[at]! - queues.from[at]!);
     }
   }
@@ -65,6 +69,7 @@ export function ofCpu(trace: Trace, cpu: number, parts: readonly Part[], sums: S
 
 function ofTask(trace: Trace, task: number, parts: readonly Part[], sums: Sums): void {
   for (const { from, to, stretch } of parts) {
+    sums.throttled += trace.throttled.time(task, from, to);
     if (stretch === undefined) {
       const courses = trace.taskCourses;
       const [begin, end] = courses.between(task, from, to);
@@ -118,7 +123,8 @@ export function tableOf(pane: Pane): HTMLElement {
   const { trace, view } = pane;
   const parts = pane.parts(pane.scale());
   const shown = parts.reduce((sum, part) => sum + part.to - part.from, 0);
-  const head = ["Row", "Ran", "Share", "Runs", "Waited", "Longest wait", "Unknown", "Mostly"];
+  const isHeld = !trace.throttled.isEmpty;
+  const head = ["Row", "Ran", "Share", "Runs", "Waited", ...(isHeld ? ["Of it throttled"] : []), "Longest wait", "Unknown", "Mostly"];
   const body = h("tbody");
   for (const row of pane.visibleRows()) {
     const sums = sumsOf(trace, row, parts);
@@ -130,6 +136,7 @@ export function tableOf(pane: Pane): HTMLElement {
       shown > 0 ? share(sums.ran / shown) : "-",
       count(sums.runs),
       duration(sums.waited),
+      ...(isHeld ? [sums.throttled > 0 ? duration(sums.throttled) : "-"] : []),
       sums.longest > 0 ? duration(sums.longest) : "-",
       sums.unknown > 0 ? duration(sums.unknown) : "-",
     ];

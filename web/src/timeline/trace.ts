@@ -5,6 +5,7 @@ import { Courses } from "./courses.js";
 import { fullest } from "./paint.js";
 import { FIRST_TASK, IDLE, UNKNOWN, type Piece, type TraceData } from "./data.js";
 import { Stretches, type Slice, type Stretch } from "./stretch.js";
+import { Throttled } from "./throttled.js";
 
 export type Row =
   | { readonly kind: "heading"; readonly text: string }
@@ -31,7 +32,7 @@ export interface Bracket {
 }
 
 /** So many tasks of a set have rows at first. */
-const TASKS_SHOWN = 200;
+export const TASKS_SHOWN = 200;
 
 /** With more CPUs, the depth of their queues is shown on demand. */
 const DEPTHS_SHOWN = 16;
@@ -57,6 +58,7 @@ export class Trace {
   only: ReadonlySet<number> | undefined;
   readonly frequencies = new Map<number, { readonly time: number[]; readonly khz: number[] }>();
   frequencyMost = 0;
+  throttled!: Throttled;
   /** How many tasks the height of a queue stands for. */
   depthScale = 2;
 
@@ -111,14 +113,19 @@ export class Trace {
     const byPlace = <T>(places: ReadonlyMap<T, number>, key: (one: number) => T) => (one: number, two: number): number => (places.get(key(one)) ?? Infinity) - (places.get(key(two)) ?? Infinity) || 0;
     this.setOrder.sort(byPlace(sets, (set) => name[set]));
     for (const list of this.members) list.sort(byPlace(tasks, (task) => this.taskName(task)));
-    this.open.clear();
-    for (const set of this.setOrder) if (other.setOrder.some((known) => other.data.sets.name[known] === name[set] && other.open.has(known))) this.open.add(set);
+    for (const set of this.setOrder) {
+      const known = other.setOrder.find((one) => other.data.sets.name[one] === name[set]);
+      if (known === undefined) continue;
+      if (other.open.has(known)) this.open.add(set);
+      else this.open.delete(set);
+    }
   }
 
   async prepare(): Promise<void> {
-    const { courses, frequencies } = this.data;
+    const { courses, frequencies, throttled } = this.data;
     const bytes = (piece: Piece): Promise<Uint8Array> => inflate(this.data.blob, piece.at, piece.length);
-    const [cpus, tasks, sets, clocks] = await Promise.all([bytes(courses.cpus), bytes(courses.tasks), bytes(courses.sets), bytes(frequencies)]);
+    const [cpus, tasks, sets, clocks, held] = await Promise.all([bytes(courses.cpus), bytes(courses.tasks), bytes(courses.sets), bytes(frequencies), bytes(throttled)]);
+    this.throttled = new Throttled(held, courses.tasks.rows);
     this.cpuCourses = new Courses(cpus, courses.cpus.rows);
     this.taskCourses = new Courses(tasks, courses.tasks.rows);
     this.setCourses = new Courses(sets, courses.sets.rows);

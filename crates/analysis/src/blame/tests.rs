@@ -110,9 +110,14 @@ fn another_group_and_a_quota_that_is_used_up() {
     let report = blame("api", &format!("{groups}{throttled}"));
     assert_eq!(culprits(&report), ["Throttled  4000", "OtherGroup z 1000"]);
     assert_eq!(ended(&report, StretchEnd::Unthrottled), 4000);
+    let words = "Time for a group's quota: the part of these waits in which it was throttled.";
+    let told = |report: &BlameReport| BlameText { report, rows: 5 }.to_string().contains(words);
+    assert!(told(&report));
     // Without the quota all of it is behind z.
     let without = throttled.lines().filter(|line| !line.contains("throttle")).collect::<Vec<_>>().join("\n");
-    assert_eq!(culprits(&blame("api", &format!("{groups}{without}"))), ["OtherGroup z 5000"]);
+    let without = blame("api", &format!("{groups}{without}"));
+    assert_eq!(culprits(&without), ["OtherGroup z 5000"]);
+    assert!(!told(&without));
 }
 
 /// A reschedule that was asked for long ago, and after which the same task was picked, takes nothing from the quota's part.

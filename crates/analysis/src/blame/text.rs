@@ -73,6 +73,15 @@ pub fn who(row: &CulpritRow) -> String {
     }
 }
 
+/// What time for a quota is, where some of it is told: a group is throttled longer than its tasks wait for that.
+pub fn quota_words(report: &BlameReport) -> Option<&'static str> {
+    let is_told = report.culprits.iter().any(|row| row.behind == WaitBehind::Throttled);
+    is_told.then_some(
+        "Time for a group's quota: the part of these waits in which it was throttled. `summary` also has, as 'throttled', how long \
+         the group was, whether or not a task waited.",
+    )
+}
+
 /// The same, in a sentence.
 fn behind(row: &CulpritRow) -> String {
     let name = &row.runner;
@@ -280,7 +289,11 @@ impl BlameText<'_> {
             &header,
             &self.report.culprits.iter().map(row).collect::<Vec<_>>(),
             self.rows,
-        )
+        )?;
+        match quota_words(self.report) {
+            Some(words) => writeln!(f, "{words}"),
+            None => Ok(()),
+        }
     }
 
     fn rules(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -474,6 +487,9 @@ impl fmt::Display for ChangeText<'_> {
         let total = std::slice::from_ref(&self.change.total);
         self.table(f, &format!("Waiting ({unit})"), "", total)?;
         self.table(f, "Culprits, the greatest difference first", "who had the CPU", &self.change.culprits)?;
+        if let Some(words) = self.sides.iter().find_map(|(_, report)| quota_words(report)) {
+            writeln!(f, "{words}")?;
+        }
         self.table(f, "Rules", "by which rule the waiting task was not picked", &self.change.rules)?;
         self.table(f, "Ends", "what ended the stretch", &self.change.ends)?;
         writeln!(

@@ -36,6 +36,8 @@ pub struct LaneTask {
     pub waited: u64,
     /// What it did.
     pub course: LaneSeries,
+    /// From when to when its group had used up its quota while it waited, in order.
+    pub throttled: Vec<(Ns, Ns)>,
     /// When it exited.
     pub exited: Option<Ns>,
     /// How it left last.
@@ -205,6 +207,7 @@ impl LaneNames {
                 ran: life.ran_all,
                 waited: life.waited_all,
                 course: life.course,
+                throttled: Vec::new(),
                 exited: life.exited,
                 left: life.left,
             });

@@ -127,3 +127,49 @@ fn a_window_knows_what_went_on_before_and_counts_its_own_time() {
     assert_eq!(stretches[0].running, [(Cpu(0), LaneOccupant::of(0))]);
     assert_eq!(report.switches, 2);
 }
+
+/// A group of `b`, throttled on CPU 0; `a` of no group runs meanwhile.
+const HELD: &str = "
+        x-1 0 ..... 1 cgroup_mkdir root=0 id=7 level=1 path=/g
+        x-1 0 ..... 3 cgroup_attach_task dst_root=0 dst_id=7 dst_level=1 dst_path=/g pid=66 comm=b
+        x-1 0 d..2. 10 switch x:1 S ==> b:66
+        b-66 0 dN.2. 100 throttle_cfs_rq cg=7 cpu=0
+        b-66 0 dN.2. 100 switch b:66 R ==> a:65
+        a-65 0 d..2. 500 unthrottle_cfs_rq cg=7 cpu=0
+        a-65 0 d..2. 600 switch a:65 S ==> b:66
+        b-66 0 dN.2. 700 throttle_cfs_rq cg=7 cpu=0
+        b-66 0 d..2. 710 switch b:66 R ==> a:65
+        a-65 0 d..2. 800 migrate b:66 0 => 1
+        c-67 1 d..2. 900 switch c:67 S ==> b:66
+        a-65 0 d..2. 950 unthrottle_cfs_rq cg=7 cpu=0";
+
+/// When tasks were throttled, in microseconds.
+fn held(report: &LanesReport) -> Vec<(i32, u64, u64)> {
+    let of = |task: &LaneTask| {
+        let pid = task.pid.0;
+        task.throttled.iter().map(|(from, to)| (pid, from.0 / 1000, to.0 / 1000)).collect::<Vec<_>>()
+    };
+    report.tasks.iter().flat_map(of).collect()
+}
+
+/// From the throttling, or from when it waits there, to the end of either, or until it waits on another CPU; the wait goes on.
+#[test]
+fn a_task_is_throttled_where_its_group_is_and_while_it_waits_there() {
+    let (_, report) = drawn(HELD);
+    assert_eq!(held(&report), [(66, 100, 500), (66, 710, 800)]);
+    let without =
+        HELD.lines().filter(|line| !line.contains("throttle_cfs_rq")).collect::<Vec<_>>().join("\n");
+    assert_eq!(held(&drawn(&without).1), []);
+}
+
+#[test]
+fn who_is_throttled_at_the_end_is_so_until_then_and_a_window_cuts() {
+    let story =
+        HELD.lines().take(6).chain(["a-65 0 d..2. 400 switch a:65 S ==> swapper/0:0"]).collect::<Vec<_>>();
+    let (_, report) = drawn(&story.join("\n"));
+    assert_eq!(held(&report), [(66, 100, 400)]);
+    let lanes = Lanes::new(|_| {});
+    let mut lanes = lanes.within(Some(Ns::from_us(200)), Some(Ns::from_us(450)));
+    feed(HELD, &mut lanes);
+    assert_eq!(held(&lanes.finish().expect("switches")), [(66, 200, 450)]);
+}

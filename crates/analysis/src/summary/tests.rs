@@ -185,3 +185,42 @@ fn what_is_missing_and_what_is_assumed_is_said() {
         assert!(notices.contains(part), "{part}: {notices}");
     }
 }
+
+/// A task waited 400 us for its group's quota; the group was throttled for another 150 us, when nobody waited.
+#[test]
+fn waits_for_a_quota_and_throttled_time_are_told_apart() {
+    let story = "x-1 0 ..... 1 cgroup_mkdir root=0 id=7 level=1 path=/g
+        x-1 0 ..... 3 cgroup_attach_task dst_root=0 dst_id=7 dst_level=1 dst_path=/g pid=66 comm=b
+        x-1 0 d..2. 10 switch x:1 S ==> b:66
+        b-66 0 dN.2. 100 throttle_cfs_rq cg=7 cpu=0
+        b-66 0 dN.2. 100 switch b:66 R ==> a:65
+        a-65 0 d..2. 500 unthrottle_cfs_rq cg=7 cpu=0
+        a-65 0 d..2. 600 switch a:65 S ==> b:66
+        b-66 0 d..2. 700 switch b:66 S ==> swapper/0:0
+        swapper/0-0 0 d..2. 750 throttle_cfs_rq cg=7 cpu=0
+        swapper/0-0 0 d..2. 900 unthrottle_cfs_rq cg=7 cpu=0";
+    let rows = |text: &str, title: &str| {
+        let table = text.lines().skip_while(|line| !line.starts_with(title)).skip(1);
+        let table = table.take_while(|line| !line.is_empty());
+        table.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let text = |story: &str| {
+        text::SummaryText { report: &summarize(SummaryOptions::default(), story), rows: 20 }.to_string()
+    };
+    let told = text(story);
+    let names = rows(&told, "Sums by name");
+    assert!(names[0].ends_with("preempted p99 max for quota"), "{told}");
+    let of = |rows: &[String], name: &str| {
+        rows.iter().find(|row| row.starts_with(name)).unwrap_or_else(|| panic!("{name}: {told}")).clone()
+    };
+    assert!(of(&names, "b ").ends_with(" 0.400"), "{told}");
+    assert!(of(&names, "for quota: the part of their waits").ends_with("blame sums the same"), "{told}");
+    let groups = rows(&told, "Sums by group");
+    assert!(groups[0].ends_with("for quota throttled"), "{told}");
+    assert!(of(&groups, "/g ").ends_with(" 0.400 0.550"), "{told}");
+    assert!(of(&groups, "throttled: how long the group was").contains("whether or not"), "{told}");
+    // Where nothing is known of quotas, no column stands for them.
+    let without =
+        story.lines().filter(|line| !line.contains("throttle_cfs_rq")).collect::<Vec<_>>().join("\n");
+    assert!(!text(&without).contains("quota") && !text(&without).contains("throttled"), "{}", text(&without));
+}

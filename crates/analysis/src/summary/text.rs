@@ -59,6 +59,14 @@ impl fmt::Display for SummaryText<'_> {
     }
 }
 
+/// How long tasks waited for a quota; of a group also how long it was throttled.
+fn quota_cells(who: &TaskSelector, counts: &NameCounts) -> Vec<String> {
+    let waited = u64::try_from(counts.throttled_wait.sum()).unwrap_or(u64::MAX);
+    let group = counts.throttled.map_or_else(|| "-".to_string(), |told| ms(told.throttled_ns));
+    let is_group = matches!(who, TaskSelector::Group(_));
+    [Some(ms(waited)), is_group.then_some(group)].into_iter().flatten().collect()
+}
+
 /// schbench's block.
 fn percentiles(f: &mut fmt::Formatter<'_>, title: &str, spread: &ValueSpread, span: Ns) -> fmt::Result {
     let (seconds, total) = (span.0 / 1_000_000_000, spread.total());
@@ -157,11 +165,11 @@ impl SummaryText<'_> {
             return Ok(());
         }
         writeln!(f, "Sums by {title} (msec; waits usec), longest running time first")?;
+        let is_known = self.report.throttling.is_some();
         let value = |value: Option<u64>| value.map_or_else(|| "-".to_string(), us);
         let row = |(who, counts): &(&TaskSelector, &NameCounts)| {
             let taken = counts.run_ns as f64 + counts.wait_ns as f64;
             let slowdown = (counts.run_ns > 0).then(|| format!("{:.3}", taken / counts.run_ns as f64));
-            let throttled = counts.throttled.map_or_else(|| "-".to_string(), |told| ms(told.throttled_ns));
             let forks = &counts.fork_wait;
             let forks = [forks.percentile(990), forks.max()].map(value);
             let told = [
@@ -175,15 +183,31 @@ impl SummaryText<'_> {
                 value(counts.wakeup_latency.max()),
             ];
             let preempted = &counts.preemption_wait;
-            let rest = [value(preempted.percentile(990)), value(preempted.max()), throttled];
-            [&told[..], if self.has_forks() { &forks } else { &[] }, &rest].concat()
+            let rest = [value(preempted.percentile(990)), value(preempted.max())];
+            let quota = if is_known { quota_cells(who, counts) } else { Vec::new() };
+            [&told[..], if self.has_forks() { &forks } else { &[] }, &rest, &quota].concat()
         };
         let table = sums.iter().take(self.rows).map(row).collect::<Vec<_>>();
         let told = [title, "tasks", "ran", "waited", "slowdown", "woken p50", "p99", "max"];
         let forks = if self.has_forks() { &["forked p99", "max"][..] } else { &[] };
-        let header = [&told[..], forks, &["preempted p99", "max", "throttled"]].concat();
+        let has_groups = sums.iter().any(|(who, _)| matches!(who, TaskSelector::Group(_)));
+        let quota = if has_groups { &["for quota", "throttled"][..] } else { &["for quota"] };
+        let quota = if is_known { quota } else { &[] };
+        let header = [&told[..], forks, &["preempted p99", "max"], quota].concat();
         columns::print(f, 1, &header, &table)?;
         self.rest(f, sums.len())?;
+        if is_known {
+            writeln!(
+                f,
+                "for quota: the part of their waits in which their group was throttled; blame sums the same"
+            )?;
+        }
+        if is_known && has_groups {
+            writeln!(
+                f,
+                "throttled: how long the group was, each CPU by itself, whether or not a task waited there"
+            )?;
+        }
         writeln!(f)
     }
 

@@ -21,8 +21,8 @@ impl Tracker {
         }
     }
 
-    /// For how long a wait that goes on has been one for the quota of the task's group.
-    pub(super) fn throttled_so_far(&self, task: u32) -> Ns {
+    /// For how long a task has waited for the quota of its group, in all its waits.
+    pub(crate) fn throttled_so_far(&self, task: u32) -> Ns {
         let task = &self.tasks[task as usize];
         let here = task.waits_on().map_or(Ns::ZERO, |cpu| {
             self.throttling.time_of(task.pid, cpu, self.now).since(task.throttled_when_queued)

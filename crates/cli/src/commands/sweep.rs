@@ -1,5 +1,7 @@
 //! `fairlab sweep` and `fairlab query`: every combination, and questions to what came of it.
 
+mod changes;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,7 @@ use fairlab_lab::sweep::{
 };
 use serde_json::{Value, json};
 
+use self::changes::{KernelChange, kernel_changes};
 use super::experiment;
 use super::pages::{PageFolder, RUNS_DRAWN};
 use crate::args::{PageStyle, QueryArgs, SweepArgs};
@@ -60,8 +63,17 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
         partial(&answer) + &head + &to_text(&answer, args.layout)
     };
     let shape = (args.format, args.layout);
-    let settings = if exports.has_page() { json!(query_settings(&folder, &asked)?) } else { Value::Null };
-    let parts = || json!({ "text": text(), "kind": "sweep", "settings": settings });
+    let (settings, changes) = if exports.has_page() {
+        let of = |by: &[&str]| {
+            let by = by.iter().copied().map(String::from).collect();
+            query_settings(&folder, &Query { by, ..asked.clone() })
+        };
+        let changes = kernel_changes(&of(&["seed"])?.rows, &first_kernel(&plan));
+        (json!(of(&[])?), changes.iter().map(KernelChange::to_json).collect())
+    } else {
+        (Value::Null, Vec::new())
+    };
+    let parts = || json!({ "text": text(), "kind": "sweep", "settings": settings, "changes": changes });
     for folder in exports.take_folders().into_iter().filter(|_| is_complete) {
         let pages = PageFolder::of(folder, &title, &stop);
         let (runs, notice) = run_pages(&pages, &plan)?;
@@ -72,6 +84,12 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     }
     exports.answer_with(&title, (&provenance, &|| json!(answer)), shape, (&parts, &printed))?;
     if is_complete { Ok(()) } else { Err(CliError::Interrupted) }
+}
+
+/// The first kernel of the sweep's file, as the file has it: others are compared with it.
+fn first_kernel(plan: &SweepPlan) -> String {
+    let first = settings_of(plan).into_iter().next().map(|(_, columns)| columns).unwrap_or_default();
+    first.into_iter().find(|(name, _)| name == "kernel").map(|(_, kernel)| kernel).unwrap_or_default()
 }
 
 /// Writes the page of each setting's first run, as many as a folder has; gives which page is whose, and what is left out.

@@ -4,7 +4,7 @@
 
 use fairlab_analysis::blame::answer::BlameSide;
 use fairlab_analysis::blame::report::BlameReport;
-use fairlab_analysis::blame::text::{headline, who};
+use fairlab_analysis::blame::text::{headline, quota_words, who};
 use fairlab_analysis::blame::{Blame, BlameOptions};
 use fairlab_analysis::selector::TraceSelector;
 use fairlab_analysis::summary::{
@@ -78,7 +78,8 @@ pub fn of_blame(sides: &[BlameSide]) -> Vec<Value> {
 /// The sums of one trace.
 pub fn of_waiting(trace: &str, waiting: &BlameReport) -> Value {
     let culprits = waiting.culprits.iter().map(who).collect::<Vec<_>>();
-    json!({ "trace": trace, "headline": headline(waiting), "who": culprits, "waiting": waiting })
+    let quota = quota_words(waiting);
+    json!({ "trace": trace, "headline": headline(waiting), "who": culprits, "quota": quota, "waiting": waiting })
 }
 
 /// Waits by how they began, then wakeup latencies of the names that waited longest in all.

@@ -107,15 +107,16 @@ pub fn query(folder: &Path, query: &Query) -> Result<QueryAnswer, LabError> {
     query_as(folder, query, None)
 }
 
-/// Asks a sweep's folder by the settings of its file: kernels, machines and command lines as the file has them, and the options that
-/// have more than one value. `wanted` has filters and metrics.
+/// Asks a sweep's folder by the settings of its file: kernels, machines and command lines as the file has them, the options that
+/// have more than one value, and the columns of `wanted`.
 ///
 /// # Errors
 /// As of [`query`].
 pub fn query_settings(folder: &Path, wanted: &Query) -> Result<QueryAnswer, LabError> {
     let templates = Templates::read(folder)?;
     let options = templates.iter().flat_map(|templates| templates.options.clone());
-    let by = ["kernel", "machine", "workload"].map(String::from).into_iter().chain(options).collect();
+    let by = ["kernel", "machine", "workload"].map(String::from).into_iter().chain(options);
+    let by = by.chain(wanted.by.clone()).collect();
     query_as(folder, &Query { by, ..wanted.clone() }, templates.as_ref())
 }
 

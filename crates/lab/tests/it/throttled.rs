@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
+use fairlab_analysis::lanes::{LaneTask, Lanes, LanesReport};
 use fairlab_analysis::summary::{SummaryOptions, SummaryReport, TraceSummary};
 use fairlab_event::{Cpu, Event, EventKind, Ns, sink_fn};
 use fairlab_lab::{RunResult, RunSpec, machines, run};
@@ -26,11 +27,33 @@ fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
 fn answers(trace: &Path) -> (SummaryReport, Explanation) {
     let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
     let mut sinks = (
-        TraceSummary::new(SummaryOptions::default()),
-        Explain::new(ExplainOptions { worst: 200, ..ExplainOptions::default() }),
+        (
+            TraceSummary::new(SummaryOptions::default()),
+            Explain::new(ExplainOptions { worst: 200, ..ExplainOptions::default() }),
+        ),
+        Lanes::new(|_| {}),
     );
     read_path(trace, &options, &mut sinks).expect("a trace");
-    (sinks.0.finish().expect("switches"), sinks.1.finish().expect("switches"))
+    let ((summary, explain), lanes) = sinks;
+    let (summary, lanes) = (summary.finish().expect("switches"), lanes.finish().expect("switches"));
+    draws_what_is_summed(&summary, &lanes);
+    (summary, explain.finish().expect("switches"))
+}
+
+/// Spans that are drawn come to the time for quotas in waits that are over, but for those that go on when the trace ends.
+fn draws_what_is_summed(summary: &SummaryReport, lanes: &LanesReport) {
+    let length = |&(from, to): &(Ns, Ns)| u128::from(to.since(from).0);
+    let of = |task: &LaneTask| task.throttled.iter().map(length).sum::<u128>();
+    let drawn = lanes.tasks.iter().map(of).sum::<u128>();
+    let open = summary.censored.iter().map(|wait| u128::from(wait.so_far.0)).sum::<u128>();
+    let summed = u128::from(summary.all.throttled.sum());
+    assert!(
+        drawn >= summed && drawn <= summed + open,
+        "{drawn} ns are drawn, {summed} ns summed, {open} ns open"
+    );
+    for task in &lanes.tasks {
+        assert!(task.throttled.iter().all(|(from, to)| from < to) && task.throttled.is_sorted(), "{task:?}");
+    }
 }
 
 fn place(name: &str) -> PathBuf {

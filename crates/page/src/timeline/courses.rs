@@ -1,4 +1,4 @@
-//! Courses of CPUs, tasks and sets as columns, and clocks' frequencies.
+//! Courses of CPUs, tasks and sets as columns, clocks' frequencies, and when tasks were throttled.
 //!
 //! Must not know: how courses are made.
 
@@ -44,6 +44,25 @@ fn columns(courses: &[&LaneSeries], start: u64) -> Vec<u8> {
     writer.column(&column(&|entry| u64::from(entry.top)));
     writer.column(&column(&|entry| entry.peak));
     writer.0
+}
+
+/// Adds when tasks were throttled: how many spans each has, how far each begins behind the one before, and how long it is.
+pub(super) fn put_throttled(blob: &mut PieceBlob, report: &LanesReport) -> Value {
+    let mut writer = PieceWriter::default();
+    writer.column(&report.tasks.iter().map(|task| task.throttled.len() as u64).collect::<Vec<_>>());
+    let (mut from, mut length) = (Vec::new(), Vec::new());
+    for task in &report.tasks {
+        let mut before = report.span.0;
+        for &(begin, end) in &task.throttled {
+            from.push(begin.since(before).0);
+            length.push(end.since(begin).0);
+            before = end;
+        }
+    }
+    writer.column(&from);
+    writer.column(&length);
+    let BlobPiece { at, length } = blob.put(&deflate(&writer.0));
+    json!({ "at": at, "length": length, "rows": from.len() })
 }
 
 /// Adds clocks' frequencies; says where they stand.

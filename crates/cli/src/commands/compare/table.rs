@@ -19,6 +19,7 @@ pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
         text += &format!("\n{}", page.fitted(&header, 1, &cells.collect::<Vec<_>>()));
     }
     text.push('\n');
+    text += &ratio_words(answer);
     if is_of_single_runs(answer) {
         text += "one recording or run each: no verdict; record or run each 5 times or more\n";
     }
@@ -41,6 +42,20 @@ pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
         }
     }
     text
+}
+
+/// What the column of ratios is: the two means beside it do not give it. Of single runs they do.
+fn ratio_words(answer: &CompareAnswer) -> String {
+    if is_of_single_runs(answer) || answer.metrics.iter().all(|row| row.ratio.is_none()) {
+        return String::new();
+    }
+    let are_paired = answer.metrics.iter().all(|row| row.pairing == Pairing::Paired);
+    let from = if are_paired {
+        "the geometric mean of the paired runs' ratios"
+    } else {
+        "the ratio of the geometric means of the runs"
+    };
+    format!("ratio: {from}; the means beside it are arithmetic, so their ratio may differ\n")
 }
 
 /// Whether each side has one run alone: no interval can be had, and nothing is decided.
