@@ -87,12 +87,18 @@ function legendOf(steps: readonly Step[]): HTMLElement {
   return keys("States", Object.entries(STATES).filter(([name]) => steps.some((step) => step.state === name)).map(([, state]) => state));
 }
 
+/** How much of the whole difference a commit makes: more than all of it where others take some back. */
+function shareOfWhole(share: number): string {
+  if (share > 1.005) return `${share.toFixed(2)} times the whole difference: other commits take some of it back`;
+  return `${(share * 100).toFixed(0)} % of the whole difference`;
+}
+
 /** What one commit does, in a sentence. */
 function effect(answer: Bisected, crossing: Crossing): string {
   const { mean_before: before, mean_after: after, ratio } = crossing;
   const values = before === undefined || after === undefined ? "" : `, ${metric(answer.metric, after)} instead of ${metric(answer.metric, before)}`;
   const change = ratio === null ? "differs" : changeOf(ratio, crossing.low, crossing.high, crossing.before);
-  const share = crossing.share === null ? "" : `; ${(crossing.share * 100).toFixed(0)} % of the whole difference`;
+  const share = crossing.share === null ? "" : `; ${shareOfWhole(crossing.share)}`;
   return `With it ${spoken(answer.metric)} is ${change}${values}${share}.`;
 }
 
