@@ -111,7 +111,7 @@ function number(value: number): Cell {
 /** What time for a quota is, behind another sentence, where some of it is told. */
 function quotaWords(sides: readonly Waiting[]): string {
   const told = sides.find((side) => side.quota !== null)?.quota ?? "";
-  return told === "" ? "" : ` ${shown(told.replaceAll("`", ""))}`;
+  return told === "" ? "" : ` ${shown(told)}`;
 }
 
 const figures = (head: string): Column => ({ head, figures: true });

@@ -77,7 +77,7 @@ pub fn who(row: &CulpritRow) -> String {
 pub fn quota_words(report: &BlameReport) -> Option<&'static str> {
     let is_told = report.culprits.iter().any(|row| row.behind == WaitBehind::Throttled);
     is_told.then_some(
-        "Time for a group's quota: the part of these waits in which it was throttled. `summary` also has, as 'throttled', how long \
+        "Time for a group's quota: the part of these waits in which it was throttled. A summary has besides, as 'throttled', how long \
          the group was, whether or not a task waited.",
     )
 }
