@@ -32,7 +32,7 @@ venv: browser
 book: venv
 	@$(STEP) book scripts/book
 build:
-	@$(STEP) build $(CARGO) test --workspace --all-targets --no-run --locked
+	@$(STEP) build sh -c '$(CARGO) test --workspace --all-targets --no-run --locked && $(CARGO) build --workspace --bin fairlab-guest --locked'
 
 test: build peers
 	@$(STEP) test scripts/with-rust scripts/with-peers scripts/run-tests
