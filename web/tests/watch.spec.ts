@@ -211,7 +211,7 @@ test("a stretch without changes opens and closes, and an empty cell opens its ca
   const rows = page.locator(".matrix tbody tr");
   const before = await rows.count();
   const fold = page.locator(".fold").first();
-  await expect(fold).toHaveText("5 commits, nothing changed");
+  await expect(fold).toHaveText("5 commits, no change found");
   await fold.click();
   await expect(rows).toHaveCount(before + 5);
   await expect(rows.nth(1)).toContainText(pages.answer.kernels[1]!.step!.subject);
@@ -263,7 +263,7 @@ test("what was not confirmed stands apart, and what is partial says so", async (
   await open(page, pages.of("partial", { ...pages.answer, findings, partial: true }));
   await expect(page.locator(".summary")).toContainText("0 confirmed changes. Partial");
   await expect(page.locator(".matrix .change")).toHaveCount(0);
-  await expect(page.locator(".fold")).toHaveText(`${pages.answer.kernels.length - 1} commits up to v6.7, nothing changed`);
+  await expect(page.locator(".fold")).toHaveText(`${pages.answer.kernels.length - 1} commits up to v6.7, no change found`);
   await page.locator("#unconfirmed .open").first().click();
   await expect(page.locator("#case .finding")).toContainText("not looked at again before the stop");
 });

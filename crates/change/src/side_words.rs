@@ -10,8 +10,8 @@
 //! Must not know: what is done with sides.
 
 use fairlab_event::Ns;
+use fairlab_files::quantities::{parse_duration, parse_warmup};
 use fairlab_lab::kernel::newest_release;
-use fairlab_lab::quantities::{parse_duration, parse_warmup};
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{Experiment, ExperimentSide, Kernel, LabError, RunSetting, SettingWords};
 

@@ -2,7 +2,7 @@
 
 use fairlab_analysis::task_selector::plain;
 use fairlab_event::Cpu;
-pub use fairlab_lab::quantities::{parse_duration, parse_share, parse_warmup};
+pub use fairlab_files::quantities::{parse_duration, parse_share, parse_warmup};
 
 /// Reads a share that is to be reached: `99%` or `0.99`, above 0, up to 1.
 pub fn parse_floor(text: &str) -> Result<f64, String> {

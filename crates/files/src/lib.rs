@@ -1,8 +1,8 @@
 //! What is kept on disk, and the errors of that.
 //!
 //! Files and folders that are whole or absent ([`OutputFile`], [`OutputFolder`]), and journals with a checksum per
-//! line. Temporaries with unpredictable names, packages fetched by apt and the folder that keeps them. Work on all cores, and
-//! errors of one line ([`LabError`]).
+//! line. Temporaries with unpredictable names, packages fetched by apt and the folder that keeps them. Work on all cores, errors
+//! of one line ([`LabError`]), and quantities as people write them.
 //!
 //! Must not know: what an experiment is, how a message reaches a user.
 
@@ -17,6 +17,7 @@ mod output_file;
 mod output_folder;
 pub mod owner;
 mod progress;
+pub mod quantities;
 pub mod shell;
 pub mod temporary;
 pub mod workers;

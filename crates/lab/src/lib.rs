@@ -22,7 +22,6 @@ pub mod merge;
 pub mod names;
 pub mod oracle;
 pub mod provenance;
-pub mod quantities;
 pub mod read_trace;
 mod replay;
 mod run;

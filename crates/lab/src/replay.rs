@@ -69,10 +69,19 @@ pub(crate) fn script_of(path: &str) -> Result<Script, String> {
     let unreadable = stats.unreadable().iter().map(ToString::to_string);
     let notices =
         troubles.map(ToString::to_string).chain(unreadable).chain(recorded.notices).chain([balance]);
-    let notices = notices.collect();
+    let notices = notices.chain(surroundings(&recording)).collect();
     let lists = RecordedLists::of(&recording);
     let tasks = recorded.tasks.into_iter().map(|behaviour| lists.task(behaviour)).collect();
     Ok(Script { length: recorded.length, notices, groups: lists.groups, tasks })
+}
+
+/// Where a recording's tasks ran: a replay elsewhere, or without their groups, is another load.
+fn surroundings(recording: &Recording) -> impl Iterator<Item = String> {
+    let cpus = recording.topology.as_ref().map(|topology| format!("recorded on {} CPUs", topology.nr_cpus()));
+    let groups = recording.cgroups.is_empty().then(|| {
+        "nothing lists control groups beside the trace: weights and quotas are not replayed".to_string()
+    });
+    cpus.into_iter().chain(groups)
 }
 
 /// Whether a file holds a script; standard input, which is read but once, holds a recording.

@@ -269,7 +269,7 @@ mod tests {
             (0, "0s"),
         ] {
             assert_eq!(duration(Ns(time)), told);
-            assert!(time == 0 || crate::quantities::parse_duration(told) == Ok(Ns(time)), "{told}");
+            assert!(time == 0 || fairlab_files::quantities::parse_duration(told) == Ok(Ns(time)), "{told}");
         }
     }
 

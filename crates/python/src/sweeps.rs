@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
+use fairlab_files::quantities::parse_warmup;
 use fairlab_lab::LabError;
 use fairlab_lab::cells::{CellBatch, CellList};
 use fairlab_lab::names::{MetricName, ShownMetrics};
-use fairlab_lab::quantities::parse_warmup;
 use fairlab_lab::sweep::{Query, SweepPlan, sweep};
 use pyo3::prelude::*;
 use serde_json::{Value, json};

@@ -13,6 +13,8 @@ pub enum ImportError {
     NotATrace(String),
     /// The format is known, this variant of it is not supported; the text says which and what to do.
     Unsupported(String),
+    /// The file ends before all that some CPUs did; the text says which.
+    CutOff(String),
     /// Too many of the scheduler's events cannot be read for any answer; the text says how many and shows the first.
     Unreadable(String),
     /// Nothing tells what the time stamps count; the text says which clock and what to do.
@@ -29,6 +31,7 @@ impl fmt::Display for ImportError {
             ImportError::Io(error) => error.fmt(f),
             ImportError::NotATrace(fact)
             | ImportError::Unsupported(fact)
+            | ImportError::CutOff(fact)
             | ImportError::Unreadable(fact)
             | ImportError::UntoldClock(fact)
             | ImportError::SeveralSources(fact)
@@ -46,6 +49,7 @@ impl ImportError {
             ImportError::NoSuchInstance(_) => "leave --instance out, or give one that is there",
             ImportError::UntoldClock(_) => "or record with a clock of nanoseconds: trace-cmd record -C mono",
             ImportError::SeveralSources(_) => "choose one with --instance, or print each by itself",
+            ImportError::CutOff(_) => "copy it again, or answer without them by --allow-unreadable",
             ImportError::Unreadable(_) => {
                 "print the trace without options that change its lines, or answer without these events by \
                  --allow-unreadable"

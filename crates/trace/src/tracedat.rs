@@ -24,6 +24,7 @@ mod sections;
 mod uname;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufRead;
 use std::sync::{Arc, Mutex};
@@ -89,6 +90,9 @@ fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
     };
     check(&contents, store.length(), &mut stats)?;
     choose_instances(&mut contents, options, &mut stats)?;
+    if !options.allow_unreadable {
+        check_cpus(&contents, store.length())?;
+    }
     let facts = ClockFacts { name: clock_name(&contents).to_string(), ..contents.clock.clone() };
     let clock = TraceClock::new(&facts, options)?;
     let streams = open_streams(store, cursor.endian(), &contents, codec, &mut stats);
@@ -163,6 +167,21 @@ fn check(contents: &Contents, length: u64, stats: &mut ImportStats) -> Result<()
     Ok(())
 }
 
+/// Refuses a file that ends before the records of a CPU begin: it would seem to idle, and whoever ran there to wait.
+fn check_cpus(contents: &Contents, length: u64) -> Result<(), ImportError> {
+    let all = contents.instances.iter().flat_map(|instance| &instance.cpus);
+    let missing = all.filter(|data| data.size > 0 && data.offset >= length);
+    let missing = missing.map(|data| data.cpu.index()).collect::<BTreeSet<_>>();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let cpus = missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let noun = if missing.len() == 1 { "CPU" } else { "CPUs" };
+    Err(ImportError::CutOff(format!(
+        "this trace.dat is cut at byte {length}: it lacks all events of {noun} {cpus}"
+    )))
+}
+
 /// Leaves the instance that was asked for, and notes which are read where there are several.
 fn choose_instances(
     contents: &mut Contents,
@@ -234,7 +253,8 @@ fn open_streams<'s>(
                 Box::new(StoredPages::new(store, data.offset, end, page.size(), piece_bytes(cpus)))
             };
             let shift = contents.shifts.get(data.cpu.index()).cloned().flatten();
-            streams.push(CpuStream::new(data.cpu, index, endian, page, pages).shifted(shift));
+            let stream = CpuStream::new(data.cpu, index, endian, page, pages).shifted(shift);
+            streams.push(stream.cut_off(size < data.size));
         }
     }
     streams
@@ -630,9 +650,16 @@ mod tests {
         let (lines, stats) =
             try_read(&bytes[..bytes.len() - 6000], &ReadOptions::default()).expect("a trace.dat");
         assert!((1100..1400).contains(&lines.len()), "{}", lines.len());
-        assert_eq!(troubles(&stats), [(Trouble::TruncatedFile, 2)]);
-        let (lines, stats) =
-            try_read(&bytes[..bytes.len() - 30_000], &ReadOptions::default()).expect("a trace.dat");
+        // Nothing is known of the CPU whose end is missing, from there on.
+        assert!(
+            lines.iter().any(|line| line.contains("[1]") && line.ends_with("Lost { count: None }")),
+            "{lines:?}"
+        );
+        assert_eq!(troubles(&stats), [(Trouble::LostEvents, 1), (Trouble::TruncatedFile, 2)]);
+        let short = &bytes[..bytes.len() - 30_000];
+        check_refused(short, "it lacks all events of CPU 1");
+        let whatever = ReadOptions { allow_unreadable: true, ..ReadOptions::default() };
+        let (lines, stats) = try_read(short, &whatever).expect("a trace.dat");
         assert!(lines.len() < 500, "{}", lines.len());
         assert!(stats.count(Trouble::TruncatedFile) >= 2, "{:?}", stats.troubles());
     }

@@ -22,6 +22,8 @@ pub struct WatchAnswer {
     pub runs: usize,
     /// Questions of the family: a metric of a case at a step.
     pub questions: usize,
+    /// Those that no run answered: a difference may be there that is too small, or too seldom, for the runs that were made.
+    pub undecided: usize,
     /// Of the changes that are told, at most this share is none, in the long run.
     pub false_discovery_rate: f64,
     /// The cases.

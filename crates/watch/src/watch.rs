@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::statistics::{
-    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookPlan, mean, mean_interval,
+    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, LookPlan, MetricVerdict, mean, mean_interval,
 };
 use fairlab_change::causes::parting;
 use fairlab_files::shell::{line_of, quoted};
@@ -375,6 +375,7 @@ impl Watch<'_> {
             kernels: (0..line.count()).map(kernel).collect(),
             runs: self.runs.iter().map(|runs| runs.made).sum(),
             questions: self.family.len(),
+            undecided: self.family.iter().filter(|one| one.verdict() == MetricVerdict::Undecided).count(),
             false_discovery_rate: FALSE_DISCOVERY_RATE,
             cases: cases.map(|(case, runs)| case_answer(case, runs)).collect(),
             findings,

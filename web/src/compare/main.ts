@@ -149,7 +149,7 @@ function setting(answer: Comparison | Attributed, workload: string | undefined):
 function reading(answer: Comparison): HTMLElement {
   const margin = `${(answer.margin * 100).toPrecision(2).replace(/\.0$/, "")} %`;
   const rows: [string, string][] = [
-    ["ratio", `${ratioWords(answer.metrics)} Where a run's value is 0, it is the ratio of the means.`],
+    ["ratio", ratioWords(answer.metrics)],
     ["better, worse", "The whole interval lies on that side of no difference, and the difference stands among so many metrics."],
     ["changed", "As better and worse, where neither side is better."],
     ["equivalent", `The whole interval lies within ${margin} of no difference.`],

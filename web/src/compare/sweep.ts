@@ -150,7 +150,7 @@ function kernelWords(name: string, parts: PageParts, columns: readonly Parameter
   const told = (row: KernelChange): readonly Child[] => {
     const at = where(row);
     const change = row.ratio === null ? "other" : changeOf(row.ratio, row.low, row.high, row.baseline);
-    const words = `${spoken(name)} ${change}, ${metric(name, row.mean)} instead of ${metric(name, row.baseline_mean)}${at === "" ? "" : `, with ${at}`}`;
+    const words = `${spoken(name)} ${change}, by pairs of seeds, ${metric(name, row.mean)} instead of ${metric(name, row.baseline_mean)} on average${at === "" ? "" : `, with ${at}`}`;
     return [h("bdi", {}, shown(words)), " ", badge(row.verdict, verdictWords(row.verdict))];
   };
   const kernels = [...new Set(rows.map((row) => row.kernel))];

@@ -48,10 +48,11 @@ function labelled(label: string, value: string): HTMLElement {
 }
 
 /** What a ratio is, as the text output says it (crates/cli/src/commands/compare/table.rs): the means beside it do not give it. */
-export function ratioWords(rows: readonly { readonly pairing: string }[]): string {
+export function ratioWords(rows: readonly Pick<Metric, "pairing" | "baseline_values" | "values">[]): string {
   const arePaired = rows.every((row) => row.pairing === "paired");
   const from = arePaired ? "the geometric mean of the paired runs' ratios" : "the ratio of the geometric means of the runs";
-  return `Ratio: ${from}; the means beside it are arithmetic, so their ratio may differ.`;
+  const hasZero = rows.some((row) => [...row.baseline_values, ...row.values].some((value) => value <= 0));
+  return `Ratio: ${from}${hasZero ? ", where a run has 0 that of the means" : ""}; the means beside it are arithmetic, so their ratio may differ.`;
 }
 
 /** All metrics of one kernel. */

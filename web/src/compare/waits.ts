@@ -134,14 +134,30 @@ interface Explained {
     readonly wait_ns: number;
     readonly ran_on_cpu: number | null;
     readonly runners: readonly { readonly task: { readonly comm: string; readonly pid: number } | null; readonly ran_ns: number }[];
+    readonly throttled?: readonly { readonly from_ns: number; readonly to_ns: number }[];
   }[];
   readonly measured: number;
   readonly still_waiting_count: number;
 }
 
+/** How much time spans cover that begin one after the other: a group and the one above it may be throttled at once. */
+function covered(spans: readonly { readonly from_ns: number; readonly to_ns: number }[]): number {
+  let [sum, end] = [0, 0];
+  for (const span of spans) {
+    sum += Math.max(0, span.to_ns - Math.max(span.from_ns, end));
+    end = Math.max(end, span.to_ns);
+  }
+  return sum;
+}
+
 function storyWords(story: Explained["stories"][number]): string {
   const [first] = [...story.runners].sort((one, other) => other.ran_ns - one.ran_ns);
-  const behind = first === undefined || first.task === null ? "" : `, behind ${first.task.comm}:${first.task.pid}, which ran for ${duration(first.ran_ns)} of it`;
+  const ran = first === undefined || first.task === null ? "" : `behind ${first.task.comm}:${first.task.pid}, which ran for ${duration(first.ran_ns)} of it`;
+  const throttled = covered(story.throttled ?? []);
+  const quota = throttled === 0 ? "" : `for its group's quota, which was used up for ${duration(throttled)} of it`;
+  // The longer part first.
+  const both = throttled > (first?.ran_ns ?? 0) ? [quota, ran] : [ran, quota];
+  const behind = both.filter((words) => words !== "").map((words) => `, ${words}`).join("");
   return `${story.task.comm}:${story.task.pid} waited ${duration(story.wait_ns)}${story.ran_on_cpu === null ? "" : ` for CPU ${story.ran_on_cpu}`}${behind}.`;
 }
 

@@ -128,7 +128,7 @@ export class Matrix {
 
   private foldRow(from: number, to: number): HTMLTableRowElement {
     const end = this.release[from] === this.release[to] ? "" : ` up to ${shown(this.release[to] ?? "")}`;
-    const words = `${counted(to - from + 1, "commit")}${end}, nothing changed`;
+    const words = `${counted(to - from + 1, "commit")}${end}, no change found`;
     const button = stop(-1, { class: "fold", "aria-expanded": "false", "data-from": from, "data-to": to }, words);
     return h("tr", { class: "fold-row", "data-first": from }, h("td", { class: "release" }), h("th", { scope: "row", colspan: this.answer.cases.length + 1 }, button));
   }

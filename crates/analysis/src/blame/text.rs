@@ -99,11 +99,29 @@ fn behind(row: &CulpritRow) -> String {
     }
 }
 
-/// A report's largest cause in a line, without its end.
+/// A report's largest cause in a line, without its end; and that of the longest waits, if it is another.
 pub fn largest_cause(report: &BlameReport) -> Option<String> {
     let row = report.culprits.first()?;
-    let (who, time) = (who(row), length(row.time_ns));
-    Some(format!("Largest cause: {who}, {time}, {} of the waiting", percent(row.share)))
+    let told = format!(
+        "Largest cause: {}, {}, {} of the waiting",
+        who(row),
+        length(row.time_ns),
+        percent(row.share)
+    );
+    let of_longest =
+        report.culprits.iter().reduce(|one, other| if other.tail_ns > one.tail_ns { other } else { one })?;
+    Some(match of_longest.tail_ns > row.tail_ns {
+        true => {
+            format!("{told}; of the longest waits: {}, {}", who(of_longest), percent(of_longest.tail_share))
+        }
+        false => told,
+    })
+}
+
+/// Whether a group's quota is the largest cause of the longest waits.
+pub fn is_of_quota(report: &BlameReport) -> bool {
+    let largest = report.culprits.iter().max_by_key(|row| row.tail_ns);
+    largest.is_some_and(|row| row.behind == WaitBehind::Throttled && row.tail_ns > 0)
 }
 
 fn percent(share: f64) -> String {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairlab_analysis::blame::answer::{BlameAnswer, BlameSide};
-use fairlab_analysis::blame::text::{AnswerText, largest_cause};
+use fairlab_analysis::blame::text::{AnswerText, is_of_quota, largest_cause};
 use fairlab_analysis::blame::{Blame, BlameOptions};
 use fairlab_change::causes::rule;
 use fairlab_event::ShownPath;
@@ -44,12 +44,24 @@ pub fn execute(args: &BlameArgs) -> Result<(), CliError> {
 fn next_step(args: &BlameArgs, found: &BlameAnswer, is_modelled: bool) -> String {
     let ([side], [file]) = (&found.sides[..], &args.traces[..]) else { return String::new() };
     let Some(cause) = largest_cause(&side.waiting) else { return String::new() };
-    let go_on = match (side.waiting.lacks_rules(), is_modelled) {
+    let go_on = if is_of_quota(&side.waiting) {
+        format!(
+            "More quota, or fewer threads: docs/limits.md tries both. The worst waits: {}",
+            explaining(args, file)
+        )
+    } else {
+        go_on(args, (side, file), is_modelled)
+    };
+    format!("\n{cause}.\n{go_on}\n")
+}
+
+/// How to go on from causes that are no quota's.
+fn go_on(args: &BlameArgs, (side, file): (&BlameSide, &Path), is_modelled: bool) -> String {
+    match (side.waiting.lacks_rules(), is_modelled) {
         (true, true) => "The rules: fairlab run … --decisions --trace FILE".to_string(),
         (true, false) => "What to record for the rules: docs/traces.md, 'Rules'".to_string(),
         (false, _) => format!("The worst waits: {}", explaining(args, file)),
-    };
-    format!("\n{cause}.\n{go_on}\n")
+    }
 }
 
 /// The command that tells the worst of the same waits.

@@ -66,7 +66,7 @@ pub fn prepare<'k>(runs: impl Iterator<Item = (&'k Kernel, &'k Machine)>) -> Res
 /// What an answer of runs that were stopped says first.
 pub fn partial(made: Option<PartialRuns>) -> String {
     let Some(PartialRuns { runs, wanted }) = made else { return String::new() };
-    format!("partial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n")
+    format!("partial: stopped after {runs} of {wanted} runs; with --out, --resume goes on from there\n")
 }
 
 /// What stops runs early: where they change this host, everything is put back before the program ends.

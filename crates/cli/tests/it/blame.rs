@@ -58,6 +58,50 @@ fn the_end_says_the_largest_cause_and_how_to_go_on() {
     refused(&["blame", &trace, "--task", "vhost-2:144"], "no task is called 'vhost-2:144'");
 }
 
+/// A task waits 199 times for 50 us behind another, and three times for 3 ms for its group's quota.
+fn waits_for_quota() -> String {
+    let switch = |at_us: u64, (prev, pid, state): (&str, u32, &str), (next, next_pid): (&str, u32)| {
+        format!(
+            "{prev}-{pid} [000] dN.2. {:.6}: sched_switch: prev_comm={prev} prev_pid={pid} prev_prio=120 prev_state={state} ==> \
+             next_comm={next} next_pid={next_pid} next_prio=120\n",
+            at_us as f64 / 1e6
+        )
+    };
+    let (api, other) = (("api", 65), ("z", 9));
+    let mut trace = "# tracer: nop\n#\n\
+        x-1 [000] ..... 0.000001: cgroup_mkdir: root=0 id=7 level=1 path=/a\n\
+        x-1 [000] ..... 0.000003: cgroup_attach_task: dst_root=0 dst_id=7 dst_level=1 dst_path=/a pid=65 comm=api\n"
+        .to_string();
+    trace += &switch(10, ("x", 1, "S"), api);
+    for wait in 0..199 {
+        trace += &switch(100 * wait + 100, ("api", 65, "R"), other);
+        trace += &switch(100 * wait + 150, ("z", 9, "S"), api);
+    }
+    for start in [30_000, 40_000, 50_000] {
+        let line = |task: &str, at: u64, what: &str| {
+            format!("{task} [000] dN.2. {:.6}: {what}_cfs_rq: cg=7 cpu=0\n", at as f64 / 1e6)
+        };
+        trace += &line("api-65", start, "throttle");
+        trace += &switch(start, ("api", 65, "R"), other);
+        trace += &line("z-9", start + 3_000, "unthrottle");
+        trace += &switch(start + 3_000, ("z", 9, "S"), api);
+    }
+    trace + &switch(55_000, ("api", 65, "S"), ("swapper/0", 0))
+}
+
+/// The largest cause of all waits may be another than that of the longest ones.
+#[test]
+fn the_end_tells_the_cause_of_the_longest_waits_too() {
+    let trace = std::env::temp_dir().join(format!("fairlab-blame-quota-{}.txt", std::process::id()));
+    std::fs::write(&trace, waits_for_quota()).expect("written");
+    let text = stdout(&["blame", &trace.to_string_lossy(), "--task", "api"]);
+    let _ = std::fs::remove_file(trace);
+    let told = text.lines().find(|line| line.starts_with("Largest cause: ")).expect("a cause");
+    assert!(told.starts_with("Largest cause: z (another group), 9.95 ms, 53 % of the waiting;"), "{told}");
+    assert!(told.contains("; of the longest waits: its group's quota was used up, "), "{told}");
+    assert!(text.contains("\nMore quota, or fewer threads: docs/limits.md tries both."), "{text}");
+}
+
 const HACKBENCH: &str = "hackbench -g 1 -f 4 -l 5";
 
 /// A run of a workload that leaves what these options say there.

@@ -60,6 +60,8 @@ pub(crate) struct CpuStream<'s> {
     record: Range<usize>,
     /// Whether something unreadable was passed since the last record.
     hole: bool,
+    /// Whether the file ends before the CPU's records do.
+    cut_off: bool,
     /// Whether the page at hand is cut, hence perhaps its last record.
     cut: bool,
     /// The time before this page; none in the beginning.
@@ -89,6 +91,7 @@ impl<'s> CpuStream<'s> {
             cursor: PageCursor::default(),
             record: 0..0,
             hole: false,
+            cut_off: false,
             cut: false,
             before: None,
             next: StreamItem::End,
@@ -99,6 +102,11 @@ impl<'s> CpuStream<'s> {
     /// The same, its stamps shifted.
     pub(crate) fn shifted(self, shift: Option<ClockCorrection>) -> CpuStream<'s> {
         CpuStream { shift, ..self }
+    }
+
+    /// The same, of a file that ends before the CPU's records do, if so: what follows the last one is lost.
+    pub(crate) fn cut_off(self, cut_off: bool) -> CpuStream<'s> {
+        CpuStream { cut_off, ..self }
     }
 
     /// Time and rank of what is at hand.
@@ -159,7 +167,8 @@ impl<'s> CpuStream<'s> {
                 }
             }
             if !self.turn_page(stats)? {
-                return Ok(StreamItem::End);
+                let is_lost = std::mem::take(&mut self.hole) | std::mem::take(&mut self.cut_off);
+                return Ok(if is_lost { StreamItem::Lost(None) } else { StreamItem::End });
             }
             let page = self.buffer.get(self.page.clone()).unwrap_or_default();
             let head = match PageHead::read(&self.format, page) {
@@ -317,7 +326,7 @@ mod tests {
             None,
         ];
         let (story, troubles) = walk(pieces);
-        assert_eq!(story, "1 5:lost None 5 6:lost None 6 6 9:lost None 9 ");
+        assert_eq!(story, "1 5:lost None 5 6:lost None 6 6 9:lost None 9 9:lost None ");
         assert_eq!(troubles, [(Trouble::CorruptRecord, 6)]);
     }
 

@@ -55,7 +55,29 @@ fn ratio_words(answer: &CompareAnswer) -> String {
     } else {
         "the ratio of the geometric means of the runs"
     };
-    format!("ratio: {from}; the means beside it are arithmetic, so their ratio may differ\n")
+    let values = || answer.metrics.iter().flat_map(|row| row.baseline_values.iter().chain(&row.values));
+    let zero = match values().any(|value| *value <= 0.0) {
+        true => ", where a run has 0 that of the means",
+        false => "",
+    };
+    format!(
+        "ratio: {from}{zero}; the means beside it are arithmetic, so their ratio may differ\n{}",
+        open_words(answer)
+    )
+}
+
+/// Why a metric can be undecided whose interval does not hold 1.
+fn open_words(answer: &CompareAnswer) -> String {
+    let leaves_one_out =
+        |row: &MetricAnswer| row.low.is_some_and(|low| low > 1.0) || row.high.is_some_and(|high| high < 1.0);
+    let is_open = |row: &MetricAnswer| row.verdict == MetricVerdict::Undecided && leaves_one_out(row);
+    match answer.metrics.iter().any(is_open) {
+        true => format!(
+            "undecided, although its interval leaves 1 out: an interval is of one metric, a verdict allows for all {} together\n",
+            answer.metrics.len()
+        ),
+        false => String::new(),
+    }
 }
 
 /// Whether each side has one run alone: no interval can be had, and nothing is decided.

@@ -81,6 +81,12 @@ fn tail(answer: &Value) -> String {
         text += &format!("; {} more were found and not confirmed", found - sure);
     }
     text += "; at most 5 % of what was found is chance\n";
+    if let Some(open @ 1..) = answer["undecided"].as_u64() {
+        text += &format!(
+            "{open} of {} questions are undecided: a difference there would take more runs to show, or runs without --quick\n",
+            answer["questions"]
+        );
+    }
     for skipped in elements(&answer["skipped"]) {
         text += &format!(
             "left out: {}: {}\n",
