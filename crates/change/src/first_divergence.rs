@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::causes::{tells_decision, tells_work};
-use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, Sink, sink_fn};
+use fairlab_event::{Context, Cpu, DigestSink, Event, EventKind, Ns, Sink, sink_fn};
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_kernel::struct_members::StructMembers;
 use fairlab_kernel::{Generation, GroupId, TaskId};
@@ -430,7 +430,9 @@ impl RunProgress {
         self.until = (self.until + SLICE).min(case.setting.duration);
         let RunProgress { until, digest, counts } = self;
         let mut sink = sink_fn(|event: &Event<'_>| {
-            digest.event(event);
+            if !tells_work(event) {
+                digest.event(&without_context(event));
+            }
             count(event, counts);
         });
         engine.run_until(*until, &mut sink);
@@ -460,6 +462,11 @@ impl ResumableRun {
     fn slice(&mut self, case: &PairCase<'_>) -> Result<Option<DigestSlice>, LabError> {
         self.at.slice(&mut self.engine, self.number, case)
     }
+}
+
+/// An event as [`told`] tells it: in what mode its CPU was may differ long before anything is decided otherwise.
+fn without_context<'t>(event: &Event<'t>) -> Event<'t> {
+    Event { context: Context::default(), ..*event }
 }
 
 fn count(event: &Event<'_>, counts: &mut [u64; 3]) {

@@ -11,14 +11,16 @@ mod sides;
 pub use answer::{AlikeAnswer, CaseAnswer, PatchMetricAnswer, PatchSideAnswer, TryAnswer};
 pub use sides::{PatchSide, PatchSides};
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use crate::compare::end_of;
 use crate::first_divergence::KernelPair;
-use fairlab_analysis::statistics::LookPlan;
+use fairlab_analysis::statistics::{LookPlan, MetricVerdict, MoreRuns};
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::DifferenceAnswer;
+use fairlab_lab::names::no_metric;
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{
     Caller, CompareOptions, ComparisonRow, Experiment, ExperimentResults, ExperimentRuns, Kernel, LabError,
@@ -111,29 +113,28 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
         }
         cases => cases?,
     };
-    let mut family = Vec::new();
     let mut effective = Vec::new();
     for (number, case) in cases.iter().enumerate() {
         (caller.tell)(&format!("case {} of {}, {}", number + 1, cases.len(), case.told()));
-        let seen = spec.seen(case, caller)?;
+        let seen = spec.seen(case, 0, caller)?;
         answer.partial = seen.as_ref().is_none_or(|seen| seen.stopped);
         let Some(seen) = seen else { break };
         if seen.alike {
             answer.alike.push(AlikeAnswer::of(&case.machine, &case.workload));
             continue;
         }
-        effective.push(case);
-        let wanted = |name: &str| match spec.metrics.as_slice() {
-            [] => name == seen.headline || METRICS.contains(&name),
-            named => named.iter().any(|wanted| wanted == name),
-        };
-        family.extend(seen.rows.into_iter().filter(|row| wanted(&row.name)).map(|row| (case, row)));
+        effective.push((case, seen));
         if answer.partial {
             break;
         }
     }
-    answer.rows = spec.judged(family);
     if !answer.partial {
+        answer.partial = spec.look_again(&mut effective, caller)?;
+    }
+    spec.check_metrics(&effective)?;
+    answer.rows = spec.judged(&effective);
+    if !answer.partial {
+        let effective = effective.iter().map(|(case, _)| *case).collect::<Vec<_>>();
         answer.difference = first_difference(&effective, caller)?;
     }
     Ok(answer)
@@ -178,8 +179,78 @@ impl TrySpec {
         }
     }
 
-    /// The runs of a case compared; `None`: it was stopped before the first look.
-    fn seen(&self, case: &PatchCase, caller: &Caller<'_>) -> Result<Option<PatchCaseResult>, LabError> {
+    /// A case that was sure by itself may be open among all of them: then it gets the runs that would probably decide, as far as
+    /// there are any left. Whether it was stopped meanwhile: what was seen before stands.
+    fn look_again(
+        &self,
+        seen: &mut [(&PatchCase, PatchCaseResult)],
+        caller: &Caller<'_>,
+    ) -> Result<bool, LabError> {
+        while self.until_sure {
+            let rows = self.decided(seen);
+            let open = (0..seen.len()).filter_map(|at| {
+                let own = rows.iter().filter(|(of, row)| *of == at && self.is_main(&seen[at].1, &row.name));
+                own.filter_map(|(_, row)| self.runs_to_decide(row)).max().map(|runs| (at, runs))
+            });
+            let open = open.collect::<Vec<_>>();
+            if open.is_empty() {
+                break;
+            }
+            for (at, runs) in open {
+                let case = seen[at].0;
+                (caller.tell)(&format!("more runs of {}", case.told()));
+                match self.seen(case, runs, caller)? {
+                    Some(again) if !again.stopped => seen[at].1 = again,
+                    _ => return Ok(true),
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// How many runs a side would probably decide on a row that is open, if that many may be made.
+    fn runs_to_decide(&self, row: &ComparisonRow) -> Option<usize> {
+        let made = row.baseline.len().min(row.values.len());
+        match row.more {
+            Some(MoreRuns::About(more)) if row.verdict == MetricVerdict::Undecided => Some(made + more),
+            _ => None,
+        }
+        .filter(|runs| *runs <= self.runs as usize)
+    }
+
+    /// Whether a case is run for this metric.
+    fn is_main(&self, seen: &PatchCaseResult, name: &str) -> bool {
+        match self.metrics.as_slice() {
+            [] => name == seen.headline,
+            named => named.iter().any(|wanted| wanted == name),
+        }
+    }
+
+    /// Whether this metric of a case is told.
+    fn is_told(&self, seen: &PatchCaseResult, name: &str) -> bool {
+        self.is_main(seen, name) || self.metrics.is_empty() && METRICS.contains(&name)
+    }
+
+    /// Refuses a metric that no case has.
+    fn check_metrics(&self, seen: &[(&PatchCase, PatchCaseResult)]) -> Result<(), LabError> {
+        let known = seen
+            .iter()
+            .flat_map(|(_, seen)| &seen.rows)
+            .map(|row| row.name.as_str())
+            .collect::<BTreeSet<_>>();
+        match self.metrics.iter().find(|name| !known.is_empty() && !known.contains(name.as_str())) {
+            Some(name) => Err(no_metric("the runs", name, known.iter().copied())),
+            None => Ok(()),
+        }
+    }
+
+    /// The runs of a case compared, at least so many a side if they are allowed; `None`: it was stopped before the first look.
+    fn seen(
+        &self,
+        case: &PatchCase,
+        least: usize,
+        caller: &Caller<'_>,
+    ) -> Result<Option<PatchCaseResult>, LabError> {
         let headline = workloads::headline_of(&case.workload);
         let names = case.kernels.each_ref().map(|kernel| kernel.name().to_string());
         if names[0] == names[1] {
@@ -204,7 +275,8 @@ impl TrySpec {
                 [] => row.name == headline,
                 named => named.contains(&row.name),
             });
-            Ok(end_of(&wanted.collect::<Vec<_>>(), self.runs as usize - runs) != LookEnd::Open)
+            let left = self.runs as usize - runs;
+            Ok(runs >= least && end_of(&wanted.collect::<Vec<_>>(), left) != LookEnd::Open)
         };
         let runs = ExperimentRuns::of(&experiment, Vec::new()).with_store(caller.store);
         let ExperimentResults { results, partial } =
@@ -219,11 +291,19 @@ impl TrySpec {
         Ok(Some(PatchCaseResult { rows, alike, stopped, headline }))
     }
 
-    /// Rows of all cases, judged as one family.
-    fn judged(&self, family: Vec<(&PatchCase, ComparisonRow)>) -> Vec<PatchMetricAnswer> {
-        let (cases, mut rows): (Vec<_>, Vec<_>) = family.into_iter().unzip();
+    /// Rows of all cases that are told, decided as one family, each with the number of its case.
+    fn decided(&self, seen: &[(&PatchCase, PatchCaseResult)]) -> Vec<(usize, ComparisonRow)> {
+        let told = seen.iter().enumerate().flat_map(|(at, (_, seen))| {
+            seen.rows.iter().filter(|row| self.is_told(seen, &row.name)).map(move |row| (at, row.clone()))
+        });
+        let (cases, mut rows): (Vec<_>, Vec<_>) = told.unzip();
         decide_family(&mut rows, self.margin);
-        let judged = cases.into_iter().zip(rows).map(|(case, row)| {
+        cases.into_iter().zip(rows).collect()
+    }
+
+    fn judged(&self, seen: &[(&PatchCase, PatchCaseResult)]) -> Vec<PatchMetricAnswer> {
+        let judged = self.decided(seen).into_iter().map(|(at, row)| {
+            let case = seen[at].0;
             let names = case.kernels.each_ref().map(Kernel::name);
             let margin = CompareOptions::default().margin;
             let command = case.setting.compare_command(names[0], names[1], row.values.len());

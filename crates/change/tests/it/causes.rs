@@ -196,6 +196,26 @@ fn modelled_kernels_part_at_a_decision() {
     assert!(alike.is_none(), "{alike:#?}");
 }
 
+/// A wakeup that asks for no reschedule leaves another mark on the events behind it, long before a decision differs.
+#[test]
+fn kernels_part_at_a_decision_where_marks_differ_before() {
+    let kernels =
+        ["v6.12", "v6.12+NO_WAKEUP_PREEMPTION"].map(|name| name.parse::<Kernel>().expect("a kernel"));
+    let setting = RunSetting {
+        machine: machines::find("laptop8").expect("a machine"),
+        machine_name: "laptop8".to_string(),
+        workload: ["schbench", "-t", "4"].map(String::from).to_vec(),
+        warmup: Some(Ns::ZERO),
+        duration: Ns::from_ms(500),
+        first_seed: 1,
+        by_name: Default::default(),
+        time: Default::default(),
+    };
+    let stop = AtomicBool::new(false);
+    let found = parting((&kernels[0], &kernels[1]), &setting, &stop).expect("runs").expect("they part");
+    assert_ne!(found.baseline, found.kernel);
+}
+
 #[test]
 fn runs_without_causes_are_refused() {
     let mut results = runs("v6.12", "vm4", &["spinners", "-n", "0"]);

@@ -12,6 +12,7 @@ use fairlab_change::patch::{
 use fairlab_event::Ns;
 use fairlab_lab::Caller;
 use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer};
+use fairlab_lab::names::metrics_of;
 use fairlab_lab::provenance::{Origin, Provenance};
 use serde_json::json;
 
@@ -44,7 +45,7 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
         } else {
             args.machines.clone()
         },
-        metrics: args.metrics.clone(),
+        metrics: metrics_of(&[], &args.metrics)?.into_iter().map(|metric| metric.name).collect(),
         runs,
         until_sure: args.runs.is_none(),
         first_seed: args.seed,

@@ -271,6 +271,12 @@ fn ends_that_are_no_way(repository: &Repository, first: &str, mended: &str, both
 
 /// What the text says, and what it says when it is asked to explain.
 fn told_in_text(attempt: &dyn Fn(&[&str]) -> Output, range: &str) {
+    let unknown = attempt(&["--patch", range, "--metric", "frames"]);
+    let errors = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(unknown.status.code() == Some(2) && errors.contains("no metric 'frames'"), "{errors}");
+    let short = attempt(&["--patch", range, "--metric", "p50"]);
+    let short = String::from_utf8_lossy(&short.stdout).into_owned();
+    assert!(short.contains("wakeup_latency_ns_p50"), "{short}");
     let output = attempt(&["--patch", range]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");

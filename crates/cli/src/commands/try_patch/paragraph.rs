@@ -30,8 +30,11 @@ fn tried(answer: &TryAnswer) -> String {
             format!("{} was tried on {} (Linux {})", after.patches.join(", "), before.source, before.release)
         }
     };
-    let workloads =
-        answer.workloads.iter().map(|case| format!("'{}'", case.workload)).collect::<Vec<_>>().join(", ");
+    // Of an answer that is partial, those that were seen: machine by machine.
+    let per_machine = answer.workloads.len().max(1);
+    let machines = answer.cases_seen().div_ceil(per_machine).min(answer.machines.len());
+    let workloads = answer.workloads.iter().take(answer.cases_seen());
+    let workloads = workloads.map(|case| format!("\"{}\"", case.workload)).collect::<Vec<_>>().join(", ");
     let stopped = match answer.partial {
         true => {
             let all = answer.workloads.len() * answer.machines.len();
@@ -43,7 +46,7 @@ fn tried(answer: &TryAnswer) -> String {
         "{what} with fairlab {}: kernel/sched/ of both trees ran in virtual time under {workloads} on {}, {} of each side in \
          each case{stopped}.",
         env!("CARGO_PKG_VERSION"),
-        answer.machines.join(", "),
+        answer.machines[..machines].join(", "),
         answer.runs_told()
     )
 }
@@ -74,12 +77,12 @@ fn claimed(answer: &TryAnswer, largest: &[&PatchMetricAnswer]) -> String {
     let interval = match (first.ratio, first.low, first.high) {
         (Some(ratio), Some(low), Some(high)) => {
             let [ratio, low, high] = [ratio, low, high].map(significant);
-            format!(", {ratio} times as much ({low} to {high} at 95 %)")
+            format!(" on average; run by run it is {ratio} times as much ({low} to {high} at 95 %)")
         }
         _ => String::new(),
     };
     format!(
-        "Of {} metrics {counts}, for sure; at most {} % of such findings are chance. The largest: {} of '{}' on {} went from {} to \
+        "Of {} metrics {counts}, for sure; at most {} % of such findings are chance. The largest: {} of \"{}\" on {} went from {} to \
          {}{interval}.",
         answer.rows.len(),
         chosen_percent(FALSE_DISCOVERY_RATE),
@@ -97,17 +100,23 @@ fn rest(answer: &TryAnswer, largest: &[&PatchMetricAnswer]) -> String {
     let mut parts = Vec::new();
     let equal = count(MetricVerdict::Equivalent);
     if equal > 0 {
-        parts.push(format!("{equal} are equal within {} %", chosen_percent(answer.margin)));
+        parts.push(format!("{} equal within {} %", are(equal), chosen_percent(answer.margin)));
     }
     let constant = count(MetricVerdict::OneCourse);
     if constant > 0 {
-        parts.push(format!("{constant} are the same in every run of a side"));
+        parts.push(format!("{} the same in every run of a side", are(constant)));
     }
     let open = answer.rows.len() - largest.len() - equal - constant;
     if open > 0 {
-        parts.push(format!("{open} are undecided"));
+        parts.push(format!("{} undecided", are(open)));
     }
-    if parts.is_empty() { String::new() } else { format!("Of the others, {}.", parts.join(", ")) }
+    let of = if largest.is_empty() { "Of them" } else { "Of the others" };
+    if parts.is_empty() { String::new() } else { format!("{of}, {}.", parts.join(", ")) }
+}
+
+/// `1 is`, `2 are`
+fn are(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "is" } else { "are" })
 }
 
 fn limits() -> String {
