@@ -141,7 +141,7 @@ test("time for a quota and throttled time are told apart where they are shown", 
   const explained = join(folder, "explain.html");
   fairlab("explain", trace, "--export", explained);
   await open(page, explained);
-  await expect(page.locator(".findings")).toContainText("for its group's quota, which was used up for 4.00 ms of it, behind z:9, which ran for 1.00 ms of it");
+  await expect(page.locator(".findings")).toContainText("for its group's quota, which was used up for 4.00 ms of it, behind z:9, which ran for 5.00 ms of it");
   await open(page, join(folder, "summary.html"));
   // The text that summary prints has both columns, each with its words.
   await page.getByText("As the program prints it").click();

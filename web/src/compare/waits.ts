@@ -155,8 +155,8 @@ function storyWords(story: Explained["stories"][number]): string {
   const ran = first === undefined || first.task === null ? "" : `behind ${first.task.comm}:${first.task.pid}, which ran for ${duration(first.ran_ns)} of it`;
   const throttled = covered(story.throttled ?? []);
   const quota = throttled === 0 ? "" : `for its group's quota, which was used up for ${duration(throttled)} of it`;
-  // The longer part first.
-  const both = throttled > (first?.ran_ns ?? 0) ? [quota, ran] : [ran, quota];
+  // Who ran meanwhile ran also while the quota was used up: what took most of the wait stands first.
+  const both = throttled > story.wait_ns / 2 ? [quota, ran] : [ran, quota];
   const behind = both.filter((words) => words !== "").map((words) => `, ${words}`).join("");
   return `${story.task.comm}:${story.task.pid} waited ${duration(story.wait_ns)}${story.ran_on_cpu === null ? "" : ` for CPU ${story.ran_on_cpu}`}${behind}.`;
 }

@@ -1,6 +1,6 @@
 //! Files that are cut, or changed anywhere: read as far as it goes, with an account, in bounded memory and time.
 
-use fairlab_event::{Counter, Cpu};
+use fairlab_event::{Counter, Cpu, EventKind};
 use fairlab_trace::tracedat::{self, TraceDatCompression};
 use fairlab_trace::{ImportStats, ReadOptions, Severity, Trouble};
 
@@ -8,10 +8,11 @@ use super::made::{BOTH, converted, events, recording};
 use crate::kept::Kept;
 use crate::random::Random;
 
-/// Reads damaged bytes; all that is asked is an answer.
+/// Reads damaged bytes, CPUs of which nothing is there left out; all that is asked is an answer.
 fn survive(bytes: &[u8]) -> Option<ImportStats> {
     let mut counter = Counter::default();
-    let stats = tracedat::read(bytes, &ReadOptions::default(), &mut counter).ok()?;
+    let whatever = ReadOptions { allow_unreadable: true, ..ReadOptions::default() };
+    let stats = tracedat::read(bytes, &whatever, &mut counter).ok()?;
     assert_eq!(stats.events, counter.events);
     Some(stats)
 }
@@ -39,11 +40,12 @@ fn a_recording_without_its_end_keeps_the_records_that_are_there() {
         let stats = survive(&bytes[..cut]).expect("a trace.dat");
         assert_eq!((stats.events, stats.count(Trouble::TruncatedFile)), (whole.events, 1), "cut at {cut}");
     }
-    // Each CPU's events are its own, up to somewhere.
+    // Each CPU's events are its own, up to somewhere; what follows is lost.
     let (of_whole, of_part) = (events_of(&bytes), events_of(&bytes[..1_300_000]));
     for cpu in [Cpu(0), Cpu(1)] {
         let of_cpu = |events: &[Kept]| -> Vec<Kept> {
-            events.iter().filter(|kept| kept.event.cpu == cpu).cloned().collect()
+            let is_lost = |kept: &Kept| matches!(kept.event.kind, EventKind::Lost { .. });
+            events.iter().filter(|kept| kept.event.cpu == cpu && !is_lost(kept)).cloned().collect()
         };
         let (whole, part) = (of_cpu(&of_whole), of_cpu(&of_part));
         assert!(!part.is_empty() && whole.starts_with(&part), "CPU {cpu}");
@@ -68,6 +70,10 @@ fn a_file_of_ours_cut_among_its_records_keeps_those_before() {
         let (bytes, _) = converted("trace-cmd-3.1-hackbench.dat", compression);
         let whole = survive(&bytes).expect("a trace.dat");
         assert_eq!(whole.worst(), None);
+        // Without its events the second CPU would seem to idle.
+        let refused = tracedat::read(&bytes[..60_000], &ReadOptions::default(), &mut Counter::default());
+        let told = refused.expect_err("a file without a CPU").to_string();
+        assert!(told.ends_with("it lacks all events of CPU 1"), "{told}");
         let mut events = 0;
         for cut in (60_000..bytes.len() - 4096).step_by(bytes.len() / 31) {
             let stats = survive(&bytes[..cut]).expect("a trace.dat");
