@@ -186,7 +186,10 @@ impl TrySpec {
         seen: &mut [(&PatchCase, PatchCaseResult)],
         caller: &Caller<'_>,
     ) -> Result<bool, LabError> {
-        while self.until_sure {
+        if !self.until_sure {
+            return Ok(false);
+        }
+        loop {
             let rows = self.decided(seen);
             let open = (0..seen.len()).filter_map(|at| {
                 let own = rows.iter().filter(|(of, row)| *of == at && self.is_main(&seen[at].1, &row.name));
@@ -194,7 +197,7 @@ impl TrySpec {
             });
             let open = open.collect::<Vec<_>>();
             if open.is_empty() {
-                break;
+                return Ok(false);
             }
             for (at, runs) in open {
                 let case = seen[at].0;
@@ -205,7 +208,6 @@ impl TrySpec {
                 }
             }
         }
-        Ok(false)
     }
 
     /// How many runs a side would probably decide on a row that is open, if that many may be made.
