@@ -113,12 +113,13 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
         }
         cases => cases?,
     };
-    let mut effective = Vec::new();
+    let (mut effective, mut known) = (Vec::new(), BTreeSet::new());
     for (number, case) in cases.iter().enumerate() {
         (caller.tell)(&format!("case {} of {}, {}", number + 1, cases.len(), case.told()));
         let seen = spec.seen(case, 0, caller)?;
         answer.partial = seen.as_ref().is_none_or(|seen| seen.stopped);
         let Some(seen) = seen else { break };
+        known.extend(seen.rows.iter().map(|row| row.name.clone()));
         if seen.alike {
             answer.alike.push(AlikeAnswer::of(&case.machine, &case.workload));
             continue;
@@ -129,9 +130,9 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
         }
     }
     if !answer.partial {
+        spec.check_metrics(&known)?;
         answer.partial = spec.look_again(&mut effective, caller)?;
     }
-    spec.check_metrics(&effective)?;
     answer.rows = spec.judged(&effective);
     if !answer.partial {
         let effective = effective.iter().map(|(case, _)| *case).collect::<Vec<_>>();
@@ -192,7 +193,8 @@ impl TrySpec {
         loop {
             let rows = self.decided(seen);
             let open = (0..seen.len()).filter_map(|at| {
-                let own = rows.iter().filter(|(of, row)| *of == at && self.is_main(&seen[at].1, &row.name));
+                let own =
+                    rows.iter().filter(|(of, row)| *of == at && self.is_main(seen[at].1.headline, &row.name));
                 own.filter_map(|(_, row)| self.runs_to_decide(row)).max().map(|runs| (at, runs))
             });
             let open = open.collect::<Vec<_>>();
@@ -220,28 +222,23 @@ impl TrySpec {
         .filter(|runs| *runs <= self.runs as usize)
     }
 
-    /// Whether a case is run for this metric.
-    fn is_main(&self, seen: &PatchCaseResult, name: &str) -> bool {
+    /// Whether a case with this main metric is run for that one.
+    fn is_main(&self, headline: &str, name: &str) -> bool {
         match self.metrics.as_slice() {
-            [] => name == seen.headline,
+            [] => name == headline,
             named => named.iter().any(|wanted| wanted == name),
         }
     }
 
     /// Whether this metric of a case is told.
     fn is_told(&self, seen: &PatchCaseResult, name: &str) -> bool {
-        self.is_main(seen, name) || self.metrics.is_empty() && METRICS.contains(&name)
+        self.is_main(seen.headline, name) || self.metrics.is_empty() && METRICS.contains(&name)
     }
 
-    /// Refuses a metric that no case has.
-    fn check_metrics(&self, seen: &[(&PatchCase, PatchCaseResult)]) -> Result<(), LabError> {
-        let known = seen
-            .iter()
-            .flat_map(|(_, seen)| &seen.rows)
-            .map(|row| row.name.as_str())
-            .collect::<BTreeSet<_>>();
-        match self.metrics.iter().find(|name| !known.is_empty() && !known.contains(name.as_str())) {
-            Some(name) => Err(no_metric("the runs", name, known.iter().copied())),
+    /// Refuses a metric that no case has: `known` are those of all cases.
+    fn check_metrics(&self, known: &BTreeSet<String>) -> Result<(), LabError> {
+        match self.metrics.iter().find(|name| !known.is_empty() && !known.contains(*name)) {
+            Some(name) => Err(no_metric("the runs", name, known.iter().map(String::as_str))),
             None => Ok(()),
         }
     }
@@ -273,10 +270,7 @@ impl TrySpec {
         let mut rows = Vec::new();
         let looked = |results: &[RunResult], runs: usize| {
             rows = compared(results, runs)?.rows;
-            let wanted = rows.iter().filter(|row| match self.metrics.as_slice() {
-                [] => row.name == headline,
-                named => named.contains(&row.name),
-            });
+            let wanted = rows.iter().filter(|row| self.is_main(headline, &row.name));
             let left = self.runs as usize - runs;
             Ok(runs >= least && end_of(&wanted.collect::<Vec<_>>(), left) != LookEnd::Open)
         };

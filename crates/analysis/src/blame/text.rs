@@ -108,20 +108,22 @@ pub fn largest_cause(report: &BlameReport) -> Option<String> {
         length(row.time_ns),
         percent(row.share)
     );
-    let of_longest =
-        report.culprits.iter().reduce(|one, other| if other.tail_ns > one.tail_ns { other } else { one })?;
-    Some(match of_longest.tail_ns > row.tail_ns {
-        true => {
-            format!("{told}; of the longest waits: {}, {}", who(of_longest), percent(of_longest.tail_share))
+    Some(match largest_of_longest(report) {
+        Some(longest) if longest.tail_ns > row.tail_ns => {
+            format!("{told}; of the longest waits: {}, {}", who(longest), percent(longest.tail_share))
         }
-        false => told,
+        _ => told,
     })
+}
+
+/// The culprit with the most of the longest waits; of equal ones that with the most of all.
+fn largest_of_longest(report: &BlameReport) -> Option<&CulpritRow> {
+    report.culprits.iter().reduce(|one, other| if other.tail_ns > one.tail_ns { other } else { one })
 }
 
 /// Whether a group's quota is the largest cause of the longest waits.
 pub fn is_of_quota(report: &BlameReport) -> bool {
-    let largest = report.culprits.iter().max_by_key(|row| row.tail_ns);
-    largest.is_some_and(|row| row.behind == WaitBehind::Throttled && row.tail_ns > 0)
+    largest_of_longest(report).is_some_and(|row| row.behind == WaitBehind::Throttled && row.tail_ns > 0)
 }
 
 fn percent(share: f64) -> String {

@@ -168,20 +168,25 @@ fn the_protection_of_slices_is_told_where_it_decides() {
     );
 }
 
+/// Runs that count from their begin.
+fn setting(machine: &str, workload: &[&str], duration: Ns) -> RunSetting {
+    RunSetting {
+        machine: machines::find(machine).expect("a machine"),
+        machine_name: machine.to_string(),
+        workload: workload.iter().map(ToString::to_string).collect(),
+        warmup: Some(Ns::ZERO),
+        duration,
+        first_seed: 1,
+        by_name: Default::default(),
+        time: Default::default(),
+    }
+}
+
 /// The first decision in which two modelled kernels part, with what both held.
 #[test]
 fn modelled_kernels_part_at_a_decision() {
     let kernels = ["v6.12", "v6.12+NO_RUN_TO_PARITY"].map(|name| name.parse::<Kernel>().expect("a kernel"));
-    let setting = RunSetting {
-        machine: machines::find("vm4").expect("a machine"),
-        machine_name: "vm4".to_string(),
-        workload: ["hackbench", "-g", "1", "-l", "1000"].map(String::from).to_vec(),
-        warmup: Some(Ns::ZERO),
-        duration: Ns::from_ms(300),
-        first_seed: 1,
-        by_name: Default::default(),
-        time: Default::default(),
-    };
+    let setting = setting("vm4", &["hackbench", "-g", "1", "-l", "1000"], Ns::from_ms(300));
     let stop = AtomicBool::new(false);
     let found = parting((&kernels[0], &kernels[1]), &setting, &stop).expect("runs").expect("they part");
     assert_ne!(found.baseline, found.kernel);
@@ -201,16 +206,7 @@ fn modelled_kernels_part_at_a_decision() {
 fn kernels_part_at_a_decision_where_marks_differ_before() {
     let kernels =
         ["v6.12", "v6.12+NO_WAKEUP_PREEMPTION"].map(|name| name.parse::<Kernel>().expect("a kernel"));
-    let setting = RunSetting {
-        machine: machines::find("laptop8").expect("a machine"),
-        machine_name: "laptop8".to_string(),
-        workload: ["schbench", "-t", "4"].map(String::from).to_vec(),
-        warmup: Some(Ns::ZERO),
-        duration: Ns::from_ms(500),
-        first_seed: 1,
-        by_name: Default::default(),
-        time: Default::default(),
-    };
+    let setting = setting("laptop8", &["schbench", "-t", "4"], Ns::from_ms(500));
     let stop = AtomicBool::new(false);
     let found = parting((&kernels[0], &kernels[1]), &setting, &stop).expect("runs").expect("they part");
     assert_ne!(found.baseline, found.kernel);
