@@ -63,8 +63,8 @@ impl TraceSource {
         };
         let system = RefCell::default();
         let stats = read_trace::read(file, &options, sink, &system)?;
-        let is_cut_off = stats.count(Trouble::TruncatedFile) > 0;
-        Ok((stats, so_far.of_trace(&system.take()).cut_off(is_cut_off)))
+        let provenance = so_far.of_trace(&system.take()).cut_off(stats.is_cut_off());
+        Ok((stats, provenance))
     }
 }
 

@@ -223,6 +223,11 @@ impl ImportStats {
         self.troubles.iter().find(|known| known.trouble == trouble).map_or(0, |known| known.count)
     }
 
+    /// Whether the file ends in the middle of a record or a line.
+    pub fn is_cut_off(&self) -> bool {
+        self.count(Trouble::TruncatedFile) > 0
+    }
+
     /// The worst severity met; `None` when there was no trouble at all.
     pub fn worst(&self) -> Option<Severity> {
         self.troubles.iter().map(|known| known.trouble.severity()).max()

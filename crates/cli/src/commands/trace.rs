@@ -14,7 +14,7 @@ use fairlab_lab::provenance::Provenance;
 use fairlab_lab::read_trace;
 use fairlab_recording::trace_of;
 use fairlab_trace::answer::{ImportAnswer, TraceAnswer};
-use fairlab_trace::{ImportStats, ReadOptions, Trouble};
+use fairlab_trace::{ImportStats, ReadOptions};
 use serde_json::{Value, json};
 
 use crate::args::{AnswerFormat, ReadingArgs};
@@ -66,8 +66,8 @@ pub fn read_whole(
     let (options, system) = (reading.options(), RefCell::default());
     let _line = ReadingLine::new(command, &trace_of(file), &options.read);
     let stats = read(file, &options, sink, &system)?;
-    let is_cut_off = stats.count(Trouble::TruncatedFile) > 0;
-    Ok((stats, so_far.of_trace(&system.take()).cut_off(is_cut_off)))
+    let provenance = so_far.of_trace(&system.take()).cut_off(stats.is_cut_off());
+    Ok((stats, provenance))
 }
 
 /// Feeds the trace in `file` to `sink`; what it tells of kernel and machine is in `system` before the first event.
